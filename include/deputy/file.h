@@ -1,0 +1,68 @@
+// file: the one way to open (rule B1). Files of a layer, scope, source or skill are opened beneath a held directory descriptor
+// by the kernel (openat2: RESOLVE_BENEATH, NO_MAGICLINKS), O_NONBLOCK, O_CLOEXEC, regular files only, size from the
+// descriptor. Files are read, never mapped. Without openat2 a component walk with O_NOFOLLOW does the same for
+// FILE_NO_LINKS and refuses links for FILE_LINKS_INSIDE; file_has_openat2() tells.
+#pragma once
+#include <deputy/arena.h>
+#include <deputy/err.h>
+#include <deputy/str.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+typedef enum {
+    FILE_NO_LINKS = 0,     // memory, definitions, config: no symbolic link in any component
+    FILE_LINKS_INSIDE = 1, // sources, skills: relative links that stay beneath the directory; absolute ones are refused
+} file_links;
+
+enum {
+    FILE_RETRY_MAX = 8, // openat2 EAGAIN retries
+    FILE_PATH_MAX = 4096,
+};
+
+bool file_has_openat2(void);
+
+// Opens a directory by an ordinary path (a root the person named: workspace, config, state). Returns a descriptor.
+[[nodiscard]] dep_status dir_open(str path, int *ret, dep_err *err);
+// Opens a directory beneath dir. path "" or "." is dir itself.
+[[nodiscard]] dep_status dir_open_at(int dir, str path, file_links links, int *ret, dep_err *err);
+// Makes each missing component beneath dir (mode for new ones), then opens it. Never through links.
+[[nodiscard]] dep_status dir_make_at(int dir, str path, mode_t mode, int *ret, dep_err *err);
+// Makes an absolute path with parents (mkdir -p), mode for the last component, 0755 & ~umask for parents.
+[[nodiscard]] dep_status dir_make(str path, mode_t mode, dep_err *err);
+
+// Opens a regular file for reading beneath dir. path: relative, no "..", no empty components, no NUL (INVALID otherwise).
+// st may be NULL. Errors: NOT_FOUND; REFUSED with the reason for links, paths that leave, and files that are not regular.
+[[nodiscard]] dep_status file_open_at(int dir, str path, file_links links, int *ret, struct stat *st, dep_err *err);
+// Reads at most max bytes of an open file. A file larger than max: LIMIT, or with head set the first max bytes.
+[[nodiscard]] dep_status file_read_fd(arena *a, int fd, size_t max, bool head, str *ret, dep_err *err);
+// Open, read, close. st may be NULL.
+[[nodiscard]] dep_status file_read_at(arena *a, int dir, str path, file_links links, size_t max, str *ret, struct stat *st,
+                                      dep_err *err);
+// Reads a file by an ordinary path (command-line arguments, the system config). Links are followed.
+[[nodiscard]] dep_status file_read(arena *a, str path, size_t max, str *ret, dep_err *err);
+// All of a stream such as standard input; LIMIT above max.
+[[nodiscard]] dep_status file_read_stream(arena *a, int fd, size_t max, str *ret, dep_err *err);
+
+// Replaces dir/name whole: random O_EXCL temporary beside it, fsync, rename, fsync of the directory. Keeps the mode of an
+// existing file, else uses mode. name is one component. An existing link, or a file that is not regular, is refused by name.
+[[nodiscard]] dep_status file_replace_at(int dir, str name, str bytes, mode_t mode, dep_err *err);
+// Creates dir/name; EXISTS when anything is there.
+[[nodiscard]] dep_status file_create_at(int dir, str name, str bytes, mode_t mode, dep_err *err);
+
+typedef struct {
+    str name;
+    unsigned char type; // DT_REG, DT_DIR, DT_LNK, …; DT_UNKNOWN is resolved by fstatat
+} dir_entry;
+typedef VEC(dir_entry) dir_entries;
+// The entries of an open directory but . and .., sorted by name bytes. At most max (LIMIT above). Does not consume fd.
+[[nodiscard]] dep_status dir_list(arena *a, int dir, size_t max, dir_entries *ret, dep_err *err);
+
+// An exclusive or shared lock on dir/name (created 0600, never replaced, no links). Waits at most timeout_ms (0: one try, BUSY; also
+// BUSY after the wait). Released by closing the descriptor or by the process's death.
+[[nodiscard]] dep_status lock_take(int dir, str name, bool exclusive, int timeout_ms, int *ret, dep_err *err);
+
+// A relative path in normal form: no ".", no "//", no trailing "/"; false for absolute, "..", NUL, over FILE_PATH_MAX.
+bool path_normal(arena *a, str path, str *ret);
+str path_join(arena *a, str dir, str name);
+str path_base(str path);
+str path_dir(str path);
