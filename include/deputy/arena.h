@@ -1,10 +1,11 @@
 // arena: memory with a named lifetime, and the cleanup that belongs to it.
-// Lifetimes, longest first: process > workspace snapshot > delegation > turn > scratch. A function's arena parameter says
-// where its result lives; nothing may point from a longer-lived arena into a shorter one. One thread at a time.
+// Lifetimes, longest first: process > workspace snapshot > delegation > turn > scratch. A function's arena
+// parameter says where its result lives; nothing may point from a longer-lived arena into a shorter one. One
+// thread at a time.
 //
-// Out of memory: arena_alloc never returns NULL. Under ARENA_CATCH it unwinds to that frame, which returns DEP_ERR_NOMEM;
-// without one the process ends with a message. Code under ARENA_CATCH keeps everything that must be released on an arena
-// (arena_defer), because the frames between are skipped.
+// Out of memory: arena_alloc never returns NULL. Under ARENA_CATCH it unwinds to that frame, which returns
+// DEP_ERR_NOMEM; without one the process ends with a message. Code under ARENA_CATCH keeps everything that
+// must be released on an arena (arena_defer), because the frames between are skipped.
 #pragma once
 #include <deputy/err.h>
 #include <deputy/str.h>
@@ -22,8 +23,8 @@ typedef struct {
 
 // A new arena from malloc; ends the process when even that fails. Release with arena_free.
 arena *arena_new(void);
-// From another source; NULL when it gives nothing. one_each: every allocation is its own block, so that ASan and valgrind see
-// each bound (also on when the environment of the build defines DEPUTY_ARENA_ONE_EACH).
+// From another source; NULL when it gives nothing. one_each: every allocation is its own block, so that ASan
+// and valgrind see each bound (also on when the environment of the build defines DEPUTY_ARENA_ONE_EACH).
 arena *arena_new_from(const arena_source *src, bool one_each);
 // Runs deferred cleanup in reverse order, then frees. NULL is fine.
 void arena_free(arena *a);
@@ -52,23 +53,28 @@ typedef struct arena_guard {
 arena_guard arena_guard_push(arena *a, jmp_buf *to);
 void arena_guard_pop(arena_guard *g);
 
-// First statement of a function returning dep_status: an allocation failure of `a` below it returns DEP_ERR_NOMEM from here.
-#define ARENA_CATCH(a, err)                                                                                                      \
-    jmp_buf arena_catch_buf;                                                                                                     \
-    [[gnu::cleanup(arena_guard_pop)]] arena_guard arena_catch_guard = arena_guard_push((a), &arena_catch_buf);                  \
+// First statement of a function returning dep_status: an allocation failure of `a` below it returns
+// DEP_ERR_NOMEM from here.
+#define ARENA_CATCH(a, err)                                                                                  \
+    jmp_buf arena_catch_buf;                                                                                 \
+    [[gnu::cleanup(arena_guard_pop)]] arena_guard arena_catch_guard =                                        \
+        arena_guard_push((a), &arena_catch_buf);                                                             \
     if (setjmp(arena_catch_buf) != 0) return err_set((err), DEP_ERR_NOMEM, "out of memory")
 
 // A typed growable array in an arena: VEC(int) v = {0}; vec_push(a, &v, 3);
-#define VEC(T)                                                                                                                   \
-    struct {                                                                                                                     \
-        T *p;                                                                                                                    \
-        size_t n, cap;                                                                                                           \
+#define VEC(T)                                                                                               \
+    struct {                                                                                                 \
+        T *p;                                                                                                \
+        size_t n, cap;                                                                                       \
     }
-#define vec_push(a, v, ...)                                                                                                      \
-    do {                                                                                                                         \
-        if ((v)->n == (v)->cap) (v)->p = vec_grow_((a), (v)->p, &(v)->cap, sizeof *(v)->p);                                      \
-        (v)->p[(v)->n++] = (__VA_ARGS__);                                                                                        \
+#define vec_push(a, v, ...)                                                                                  \
+    do {                                                                                                     \
+        if ((v)->n == (v)->cap) (v)->p = vec_grow_((a), (v)->p, &(v)->cap, sizeof *(v)->p);                  \
+        (v)->p[(v)->n++] = (__VA_ARGS__);                                                                    \
     } while (0)
 void *vec_grow_(arena *a, void *p, size_t *cap, size_t size);
 // for (vec_each(T, it, v)) { … it is T* }
-#define vec_each(T, it, v) T *it = (v)->p; it < (v)->p + (v)->n; it++
+#define vec_each(T, it, v)                                                                                   \
+    T *it = (v)->p;                                                                                          \
+    it < (v)->p + (v)->n;                                                                                    \
+    it++

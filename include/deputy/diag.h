@@ -1,5 +1,6 @@
-// diag: what is wrong in a text, where, and what to do next. Collected, not thrown: a validator reports every fault of a file.
-// Two printers over the same list: for a person (file:line:column, the line, a caret) and as JSON.
+// diag: what is wrong in a text, where, and what to do next. Collected, not thrown: a validator reports every
+// fault of a file. Two printers over the same list: for a person (file:line:column, the line, a caret) and as
+// JSON.
 #pragma once
 #include <deputy/arena.h>
 #include <deputy/buf.h>
@@ -27,15 +28,17 @@ typedef struct {
     size_t errors, warnings, dropped;
 } diags;
 
-static inline diags diags_new(arena *a) { return (diags){.a = a}; }
+static inline diags diags_new(arena *a) {
+    return (diags){.a = a};
+}
 // Appends a copy. Over DIAG_MAX it only counts.
 void diags_add(diags *d, diag item);
 // Errors and warnings of `from` appended to `to`.
 void diags_merge(diags *to, const diags *from);
 // In order of file, line, column; stable.
 void diags_sort(diags *d);
-// One diagnostic for a person, with source line and caret when known; wide characters count two columns, tabs are kept so that
-// the caret stands under its text. Escaped for terminals. color: SGR sequences.
+// One diagnostic for a person, with source line and caret when known; wide characters count two columns, tabs
+// are kept so that the caret stands under its text. Escaped for terminals. color: SGR sequences.
 void diag_print(buf *out, const diag *d, bool color);
 void diags_print(buf *out, const diags *d, bool color);
 // [{"severity":…,"code":…,"file":…,"line":…,"column":…,"end":…,"path":…,"message":…,"hint":…}, …]

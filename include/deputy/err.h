@@ -1,6 +1,6 @@
 // err: what a function could not do. A status that callers branch on, and one sentence for a person.
-// Lower layers return, they never log. Messages: one line, lower case, no blame, no repetition of the caller's context.
-// `ret` parameters are untouched on failure, `err` is untouched on success.
+// Lower layers return, they never log. Messages: one line, lower case, no blame, no repetition of the
+// caller's context. `ret` parameters are untouched on failure, `err` is untouched on success.
 #pragma once
 #include <stdarg.h>
 
@@ -31,18 +31,19 @@ typedef struct {
     char msg[DEP_ERR_MSG_MAX];
 } dep_err;
 
-// Fills *err (may be NULL) and returns status, so that `return err_set(err, …)` reads well. Over-long text is cut at a
-// character boundary.
+// Fills *err (may be NULL) and returns status, so that `return err_set(err, …)` reads well. Over-long text is
+// cut at a character boundary.
 [[gnu::format(printf, 3, 4)]] dep_status err_set(dep_err *err, dep_status status, const char *fmt, ...);
-// As err_set with DEP_ERR_IO (ENOENT: NOT_FOUND, EEXIST: EXISTS, ENOMEM: NOMEM), appending the text of the errno.
+// As err_set with DEP_ERR_IO (ENOENT: NOT_FOUND, EEXIST: EXISTS, ENOMEM: NOMEM), appending the text of the
+// errno.
 [[gnu::format(printf, 3, 4)]] dep_status err_os(dep_err *err, int os, const char *fmt, ...);
 // Puts "prefix: " before the message that is there.
 [[gnu::format(printf, 2, 3)]] void err_prefix(dep_err *err, const char *fmt, ...);
 // A stable lower-case word for a status, for JSON: "not_found".
 const char *err_name(dep_status status);
 
-#define TRY(expr)                                                                                                                \
-    do {                                                                                                                         \
-        dep_status try_status_ = (expr);                                                                                         \
-        if (try_status_ != DEP_OK) return try_status_;                                                                           \
+#define TRY(expr)                                                                                            \
+    do {                                                                                                     \
+        dep_status try_status_ = (expr);                                                                     \
+        if (try_status_ != DEP_OK) return try_status_;                                                       \
     } while (0)

@@ -20,10 +20,18 @@ typedef struct {
 #define STR_ARG(s) (int)(s).n, (s).p ? (s).p : ""
 
 // A slice over a C string; NULL gives the empty slice.
-static inline str str_z(const char *z) { return z ? (str){z, strlen(z)} : (str){0}; }
-static inline str str_n(const char *p, size_t n) { return (str){p, n}; }
-static inline bool str_eq(str a, str b) { return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0); }
-static inline bool str_empty(str s) { return s.n == 0; }
+static inline str str_z(const char *z) {
+    return z ? (str){z, strlen(z)} : (str){0};
+}
+static inline str str_n(const char *p, size_t n) {
+    return (str){p, n};
+}
+static inline bool str_eq(str a, str b) {
+    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+static inline bool str_empty(str s) {
+    return s.n == 0;
+}
 
 // Byte order: negative, 0, positive; a proper prefix is smaller.
 int str_cmp(str a, str b);
@@ -41,17 +49,20 @@ size_t str_rchr(str s, char c);
 str str_sub(str s, size_t from, size_t to);
 // Without blanks, tabs, CR and LF at both ends.
 str str_trim(str s);
-// Splits at the first sep: *head before it, *tail after it. False when there is none (*head = s, *tail empty).
+// Splits at the first sep: *head before it, *tail after it. False when there is none (*head = s, *tail
+// empty).
 bool str_cut(str s, char sep, str *head, str *tail);
 // Whole-slice decimal, no sign, no blanks. False on anything else or above max.
 bool str_u64(str s, uint64_t max, uint64_t *ret);
-// Edit distance (insert, delete, replace, swap of neighbours), ASCII case folded; more than limit gives limit + 1.
+// Edit distance (insert, delete, replace, swap of neighbours), ASCII case folded; more than limit gives limit
+// + 1.
 size_t str_distance(str a, str b, size_t limit);
 uint64_t str_hash(str s); // FNV-1a; stable across runs and machines
 
 // Copies into the arena; never NULL, NUL-terminated beyond n.
 str str_dup(arena *a, str s);
-// A NUL-terminated copy owned by the arena. A NUL inside s ends the C string early: callers check where it matters.
+// A NUL-terminated copy owned by the arena. A NUL inside s ends the C string early: callers check where it
+// matters.
 char *str_cz(arena *a, str s);
 [[gnu::format(printf, 2, 3)]] str str_fmt(arena *a, const char *fmt, ...);
 str str_vfmt(arena *a, const char *fmt, va_list ap);

@@ -1,0 +1,233 @@
+// arena: block allocator with deferred cleanup and an out-of-memory unwind target.
+// Knows nothing of Deputy. Unused bytes of a block are poisoned for ASan; with one_each every allocation is a
+// block of its own, which lets ASan and valgrind see each bound. Not thread-safe: an arena has one owner at a
+// time.
+#include <deputy/arena.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define ARENA_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ARENA_ASAN 1
+#endif
+#endif
+#ifdef ARENA_ASAN
+#include <sanitizer/asan_interface.h>
+#define POISON(p, n) __asan_poison_memory_region((p), (n))
+#define UNPOISON(p, n) __asan_unpoison_memory_region((p), (n))
+enum { ARENA_RED_ZONE = 16 };
+#else
+#define POISON(p, n) ((void)(p), (void)(n))
+#define UNPOISON(p, n) ((void)(p), (void)(n))
+enum { ARENA_RED_ZONE = 0 };
+#endif
+
+enum { ARENA_ALIGN = 16, ARENA_BLOCK_MIN = 8192, ARENA_BLOCK_MAX = 1 << 20 };
+
+typedef struct block block;
+struct block {
+    block *next;
+    size_t cap, used;
+};
+
+typedef struct defer defer;
+struct defer {
+    defer *next;
+    void (*fn)(void *);
+    void *p;
+};
+
+struct arena {
+    arena_source src;
+    block *blocks; // newest first
+    defer *defers; // newest first; the nodes live in the arena itself
+    jmp_buf *oom;
+    size_t used, next_size;
+    void *last; // the newest allocation, which may grow in place
+    size_t last_size;
+    bool one_each;
+};
+
+enum { BLOCK_HEAD = (sizeof(block) + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN };
+
+static void *source_malloc(void *ctx, size_t n) {
+    (void)ctx;
+    return malloc(n);
+}
+
+static void source_free(void *ctx, void *p) {
+    (void)ctx;
+    free(p);
+}
+
+static const arena_source malloc_source = {source_malloc, source_free, NULL};
+
+[[noreturn]] static void die_of_memory(void) {
+    static const char msg[] = "deputy: out of memory\n";
+    ssize_t n = write(2, msg, sizeof msg - 1);
+    (void)n;
+    abort();
+}
+
+arena *arena_new_from(const arena_source *src, bool one_each) {
+    arena *a = src->alloc(src->ctx, sizeof *a);
+    if (!a) return NULL;
+    *a = (arena){.src = *src, .next_size = ARENA_BLOCK_MIN, .one_each = one_each};
+#ifdef DEPUTY_ARENA_ONE_EACH
+    a->one_each = true;
+#endif
+    return a;
+}
+
+arena *arena_new(void) {
+    arena *a = arena_new_from(&malloc_source, false);
+    if (!a) die_of_memory();
+    return a;
+}
+
+[[noreturn]] static void out_of_memory(arena *a) {
+    if (a->oom) longjmp(*a->oom, 1);
+    die_of_memory();
+}
+
+static void run_defers(arena *a) {
+    while (a->defers) {
+        defer *d = a->defers;
+        a->defers = d->next;
+        d->fn(d->p);
+    }
+}
+
+static void free_blocks(arena *a, block *keep) {
+    for (block *b = a->blocks, *next; b; b = next) {
+        next = b->next;
+        if (b == keep) continue;
+        UNPOISON((char *)b + BLOCK_HEAD, b->cap);
+        a->src.free(a->src.ctx, b);
+    }
+}
+
+void arena_free(arena *a) {
+    if (!a) return;
+    run_defers(a);
+    free_blocks(a, NULL);
+    arena_source src = a->src;
+    src.free(src.ctx, a);
+}
+
+void arena_reset(arena *a) {
+    run_defers(a);
+    block *keep = a->blocks;
+    while (keep && keep->next) keep = keep->next;
+    if (a->one_each) keep = NULL;
+    free_blocks(a, keep);
+    if (keep) {
+        keep->next = NULL;
+        keep->used = 0;
+        POISON((char *)keep + BLOCK_HEAD, keep->cap);
+    }
+    a->blocks = keep;
+    a->used = 0;
+    a->last = NULL;
+    a->next_size = ARENA_BLOCK_MIN;
+}
+
+static block *add_block(arena *a, size_t cap) {
+    if (cap > SIZE_MAX - BLOCK_HEAD) out_of_memory(a);
+    block *b = a->src.alloc(a->src.ctx, BLOCK_HEAD + cap);
+    if (!b) out_of_memory(a);
+    *b = (block){.cap = cap, .next = a->blocks};
+    a->blocks = b;
+    POISON((char *)b + BLOCK_HEAD, cap);
+    return b;
+}
+
+void *arena_alloc(arena *a, size_t n) {
+    if (n > SIZE_MAX / 2) out_of_memory(a);
+    size_t want = (n + ARENA_ALIGN - 1 + (n == 0)) / ARENA_ALIGN * ARENA_ALIGN + ARENA_RED_ZONE;
+    block *b = a->blocks;
+    if (a->one_each) {
+        b = add_block(a, n ? n : 1);
+    } else if (!b || b->cap - b->used < want) {
+        size_t cap = a->next_size;
+        if (want > cap) {
+            cap = want;
+        } else if (a->next_size < ARENA_BLOCK_MAX) {
+            a->next_size *= 2;
+        }
+        b = add_block(a, cap);
+    }
+    char *p = (char *)b + BLOCK_HEAD + b->used;
+    b->used += a->one_each ? b->cap : want;
+    a->used += n;
+    UNPOISON(p, n);
+    memset(p, 0, n);
+    a->last = p;
+    a->last_size = n;
+    return p;
+}
+
+void *arena_calloc(arena *a, size_t n, size_t size) {
+    if (size && n > SIZE_MAX / 2 / size) out_of_memory(a);
+    return arena_alloc(a, n * size);
+}
+
+void *arena_grow(arena *a, void *p, size_t old, size_t n) {
+    if (p && p == a->last && !a->one_each && n >= a->last_size && n <= SIZE_MAX / 2) {
+        block *b = a->blocks;
+        size_t at = (size_t)((char *)p - ((char *)b + BLOCK_HEAD));
+        size_t want = (n + ARENA_ALIGN - 1 + (n == 0)) / ARENA_ALIGN * ARENA_ALIGN + ARENA_RED_ZONE;
+        if (want <= b->cap - at) {
+            UNPOISON(p, n);
+            memset((char *)p + old, 0, n - old);
+            a->used += n - a->last_size;
+            b->used = at + want;
+            a->last_size = n;
+            return p;
+        }
+    }
+    void *q = arena_alloc(a, n);
+    if (p && old) memcpy(q, p, old < n ? old : n);
+    return q;
+}
+
+void *vec_grow_(arena *a, void *p, size_t *cap, size_t size) {
+    size_t n = *cap ? *cap * 2 : 8;
+    if (n > SIZE_MAX / 2 / size) out_of_memory(a);
+    void *q = arena_grow(a, p, *cap * size, n * size);
+    *cap = n;
+    return q;
+}
+
+void arena_defer(arena *a, void (*fn)(void *), void *p) {
+    defer *d = NEW(a, defer);
+    *d = (defer){.next = a->defers, .fn = fn, .p = p};
+    a->defers = d;
+}
+
+static void close_fd(void *p) {
+    close((int)(intptr_t)p);
+}
+
+int arena_defer_close(arena *a, int fd) {
+    arena_defer(a, close_fd, (void *)(intptr_t)fd);
+    return fd;
+}
+
+size_t arena_used(const arena *a) {
+    return a->used;
+}
+
+arena_guard arena_guard_push(arena *a, jmp_buf *to) {
+    arena_guard g = {.a = a, .prev = a->oom};
+    a->oom = to;
+    return g;
+}
+
+void arena_guard_pop(arena_guard *g) {
+    g->a->oom = g->prev;
+}
