@@ -1,0 +1,213 @@
+//! Build of Deputy: libdeputy.a, the program, the unit suites and the fuzz replays.
+//!
+//! Every source file and every unit suite is one line in the lists below; `./dev check` compares the lists with the
+//! tree. build() only describes: it starts nothing, reads nothing and writes nothing.
+//!
+//!   zig build                        debug program in zig-out/bin (UBSan on)
+//!   zig build -Drelease              the program as it is installed
+//!   zig build test -Dsuite=base_str  one unit suite
+const std = @import("std");
+
+/// Relative to src/, grouped by room, rooms by floor, one file a line.
+const core_files = [_][]const u8{
+    // 1 base
+    "base/arena.c",
+    "base/buf.c",
+    "base/diag.c",
+    "base/err.c",
+    "base/str.c",
+
+    // 1 assets
+
+    // 2 yaml
+
+    // 2 toolspec
+
+    // 2 trust
+
+    // 2 search
+
+    // 2 store
+
+    // 3 policy
+
+    // 3 definition
+
+    // 3 config
+
+    // 3 model
+
+    // 4 knowledge
+
+    // 4 memory
+
+    // 4 skills
+
+    // 4 capability
+
+    // 5 host
+
+    // 5 prompt
+
+    // 6 tools
+
+    // 7 delegate
+
+    // 10 cli
+};
+
+/// The program's own part: only `main`, so that suites can link everything else.
+const main_files = [_][]const u8{
+    "main.c",
+};
+
+/// tests/unit/NAME_test.c, one executable each, by name.
+const suites = [_][]const u8{};
+
+/// tests/fuzz/fuzz_NAME.c, replayed over tests/fuzz/regression/NAME/.
+const fuzzers = [_][]const u8{};
+
+/// Relative to tests/support/, linked into every unit suite.
+const support_files = [_][]const u8{};
+
+/// pkg-config names. libcurl is absent on purpose: src/model loads it at the first request, so that verbs without a
+/// network pay nothing for it; its headers are found on the default path.
+const libraries = [_][]const u8{
+    "yaml-0.1",
+    "libcjson",
+    "libutf8proc",
+    "libpcre2-8",
+    "sqlite3",
+    "uchardet",
+    "libcrypto",
+};
+
+const warnings = [_][]const u8{
+    "-std=gnu23",
+    "-Wall",
+    "-Wextra",
+    "-Wshadow",
+    "-Wvla",
+    "-Wstrict-prototypes",
+    "-Wmissing-prototypes",
+    "-Wimplicit-fallthrough",
+    "-fno-common",
+};
+
+const Sanitize = enum { none, undefined, thread };
+
+const Setup = struct {
+    target: std.Build.ResolvedTarget,
+    optimize: std.builtin.Optimize,
+    sanitize: Sanitize,
+    flags: []const []const u8,
+
+    fn module(s: Setup, b: *std.Build) *std.Build.Module {
+        const release = s.optimize != .debug;
+        const m = b.createModule(.{
+            .target = s.target,
+            .optimize = s.optimize,
+            .link_libc = true,
+            .sanitize_c = if (s.sanitize == .undefined) .full else .off,
+            .sanitize_thread = s.sanitize == .thread,
+            .stack_protector = release,
+            .omit_frame_pointer = release,
+            .strip = false,
+        });
+        m.addIncludePath(b.path("include"));
+        m.addIncludePath(b.path("src"));
+        m.addCMacro("_GNU_SOURCE", "1");
+        return m;
+    }
+};
+
+pub fn build(b: *std.Build) void {
+    const target = b.standardTargetOptions(.{ .default_target = baseline() });
+    const optimize = b.standardOptimizeOption(.{ .preferred_optimize_mode = .safe });
+    const only = b.option([]const u8, "suite", "Build and run only this unit suite");
+    const werror = b.option(bool, "werror", "Warnings are errors") orelse false;
+    const sanitize = b.option(Sanitize, "sanitize", "none, undefined (default of debug builds) or thread; " ++
+        "address and leak need clang-19: ./dev asan") orelse if (optimize == .debug) Sanitize.undefined else .none;
+
+    const setup: Setup = .{
+        .target = target,
+        .optimize = optimize,
+        .sanitize = sanitize,
+        .flags = if (werror) &(warnings ++ [_][]const u8{"-Werror"}) else &warnings,
+    };
+    const product_flags = std.mem.concat(b.allocator, []const u8, &.{
+        setup.flags,
+        &.{ "-include", "src/base/banned.h" },
+    }) catch @panic("OOM");
+
+    // The library: everything but main.
+    const core_module = setup.module(b);
+    core_module.addCSourceFiles(.{ .root = b.path("src"), .files = &core_files, .flags = product_flags });
+    core_module.addEmbedPath(b.path("."));
+    for (libraries) |name| core_module.linkSystemLibrary(name, .{});
+    const core = b.addLibrary(.{ .name = "deputy", .linkage = .static, .root_module = core_module });
+    b.installArtifact(core);
+
+    // The program.
+    const main_module = setup.module(b);
+    main_module.addCSourceFiles(.{ .root = b.path("src"), .files = &main_files, .flags = product_flags });
+    main_module.linkLibrary(core);
+    const program = b.addExecutable(.{ .name = "deputy", .root_module = main_module });
+    b.installArtifact(program);
+
+    const run = b.addRunArtifact(program);
+    run.addPassthruArgs();
+    b.step("run", "Run deputy with the arguments after --").dependOn(&run.step);
+
+    // Unit suites and fuzz replays are installed below PREFIX/tests; tests/support/run_tests.py runs them.
+    const test_bin = b.step("test-bin", "Build the program, the unit suites and the fuzz replays; run nothing");
+    test_bin.dependOn(b.getInstallStep());
+    const test_step = b.step("test", "Run the unit suites (./dev test adds end-to-end tests and fuzz replays)");
+    for (suites) |name| {
+        if (only) |wanted| if (!std.mem.eql(u8, wanted, name)) continue;
+        const m = setup.module(b);
+        m.addIncludePath(b.path("tests"));
+        m.addCSourceFiles(.{ .root = b.path("tests/unit"), .files = &.{b.fmt("{s}_test.c", .{name})}, .flags = setup.flags });
+        m.addCSourceFiles(.{ .root = b.path("tests/support"), .files = &support_files, .flags = setup.flags });
+        m.linkLibrary(core);
+        m.linkSystemLibrary("cmocka", .{});
+        const exe = b.addExecutable(.{ .name = name, .root_module = m });
+        installTest(b, test_bin, exe, "tests/unit");
+
+        const suite = b.addRunArtifact(exe);
+        suite.setCwd(b.path("."));
+        suite.stdio = .inherit;
+        test_step.dependOn(&suite.step);
+    }
+    for (fuzzers) |name| {
+        const m = setup.module(b);
+        m.addIncludePath(b.path("tests"));
+        const files: []const []const u8 = &.{ b.fmt("fuzz_{s}.c", .{name}), "standalone_driver.c" };
+        m.addCSourceFiles(.{ .root = b.path("tests/fuzz"), .files = files, .flags = setup.flags });
+        m.linkLibrary(core);
+        installTest(b, test_bin, b.addExecutable(.{ .name = name, .root_module = m }), "tests/fuzz");
+    }
+
+    // What is a script stays a script; the steps exist so that `zig build check` is no dead end.
+    const check = b.addSystemCommand(&.{ "sh", "./dev", "check" });
+    check.setCwd(b.path("."));
+    check.stdio = .inherit;
+    b.step("check", "Format, lint and structure checks (./dev check)").dependOn(&check.step);
+    const bench = b.addSystemCommand(&.{ "sh", "./dev", "bench" });
+    bench.setCwd(b.path("."));
+    bench.stdio = .inherit;
+    b.step("bench", "Measure start-up, search and delegation (./dev bench)").dependOn(&bench.step);
+}
+
+/// Runs on every x86-64 processor since about 2009; other architectures use their own baseline.
+fn baseline() std.Target.Query {
+    var query: std.Target.Query = .{ .cpu_model = .baseline };
+    if (@import("builtin").target.cpu.arch == .x86_64)
+        query.cpu_model = .{ .explicit = &std.Target.x86.cpu.x86_64_v2 };
+    return query;
+}
+
+fn installTest(b: *std.Build, step: *std.Build.Step, exe: *std.Build.Step.Compile, dir: []const u8) void {
+    const install = b.addInstallArtifact(exe, .{ .dest_dir = .{ .override = .{ .custom = dir } } });
+    step.dependOn(&install.step);
+}
