@@ -1,5 +1,5 @@
-// sys: what the process gets from outside, as members that a test can replace: environment, time, randomness; and digests,
-// logging, spawning.
+// sys: what the process gets from outside, as members that a test can replace: environment, time, randomness;
+// and digests, logging, spawning.
 #pragma once
 #include <deputy/arena.h>
 #include <deputy/buf.h>
@@ -7,7 +7,7 @@
 #include <deputy/str.h>
 #include <stdio.h>
 
-// --- Clock and randomness ------------------------------------------------------------------------------------------------
+// --- Clock and randomness --------------------------------------------------------------------------------
 typedef struct {
     int64_t (*now_ms)(void *ctx);  // wall clock, Unix milliseconds
     int64_t (*mono_ms)(void *ctx); // monotonic milliseconds
@@ -22,20 +22,22 @@ str time_local(arena *a, int64_t ms);
 // 32 lower-case hex digits, 128 random bits.
 str sys_id(arena *a, const sys_clock *c);
 
-// --- Digests -------------------------------------------------------------------------------------------------------------
+// --- Digests ---------------------------------------------------------------------------------------------
 // 64 lower-case hex digits.
 str sha256_hex(arena *a, str bytes);
 
-// --- Environment ---------------------------------------------------------------------------------------------------------
-// Paths Deputy uses, all absolute, without trailing slashes. Relative XDG values are ignored, with a text in warning (empty
-// when fine). INVALID when HOME is unset or not absolute: nothing is guessed.
+// --- Environment -----------------------------------------------------------------------------------------
+// Paths Deputy uses, all absolute, without trailing slashes. Relative XDG values are ignored, with a text in
+// warning (empty when fine). INVALID when HOME is unset or not absolute: nothing is guessed.
 typedef struct {
     str home, config, state; // $HOME, $XDG_CONFIG_HOME/deputy, $XDG_STATE_HOME/deputy
     str warning;
 } sys_dirs;
-[[nodiscard]] dep_status sys_dirs_find(arena *a, const char *(*getenv_fn)(const char *), sys_dirs *ret, dep_err *err);
+[[nodiscard]] dep_status sys_dirs_find(arena *a, const char *(*getenv_fn)(const char *), sys_dirs *ret,
+                                       dep_err *err);
 
-// --- Log: for the program, not the library. One line per event on a stream, escaped; levels by DEPUTY_LOG=error|info|debug.
+// --- Log: for the program, not the library. One line per event on a stream, escaped; levels by
+// DEPUTY_LOG=error|info|debug.
 typedef enum { LOG_ERROR, LOG_INFO, LOG_DEBUG } log_level;
 typedef struct {
     FILE *out; // NULL: silent
@@ -45,7 +47,7 @@ typedef struct {
 // False, and *ret untouched, for anything but "error", "info", "debug".
 bool log_level_parse(str name, log_level *ret);
 
-// --- Child processes -----------------------------------------------------------------------------------------------------
+// --- Child processes -------------------------------------------------------------------------------------
 typedef struct {
     const char *const *argv; // NULL-terminated; argv[0] without '/' is looked up in PATH
     const char *const *envp; // NULL: PATH, HOME and locale only
@@ -57,7 +59,8 @@ typedef struct {
     int exit_code; // or 128 + signal
     str out, err;  // err: the last 4 KiB
 } spawn_result;
-// Runs a child to its end in its own session and process group, closed descriptors, clean environment, default signals. At the
-// time-out: TERM, 2 s, KILL, then TIMEOUT. What it left running in its group is killed when it ends, and does not delay the
-// answer. Errors: NOT_FOUND when there is no such program; INVALID for bad options. An exit code other than 0 is no error.
+// Runs a child to its end in its own session and process group, closed descriptors, clean environment,
+// default signals. At the time-out: TERM, 2 s, KILL, then TIMEOUT. What it left running in its group is
+// killed when it ends, and does not delay the answer. Errors: NOT_FOUND when there is no such program;
+// INVALID for bad options. An exit code other than 0 is no error.
 [[nodiscard]] dep_status spawn_run(arena *a, const spawn_opts *o, spawn_result *ret, dep_err *err);
