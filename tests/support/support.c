@@ -1,0 +1,43 @@
+// support: temporary directories and files of unit suites.
+#include "support/support.h"
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+char *temp_dir(void) {
+    const char *base = getenv("TMPDIR");
+    char *dir = NULL;
+    assert_true(asprintf(&dir, "%s/deputy-test-XXXXXX", base && base[0] == '/' ? base : "/tmp") > 0);
+    assert_non_null(mkdtemp(dir));
+    return dir;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *where) {
+    (void)st;
+    (void)type;
+    (void)where;
+    return remove(path);
+}
+
+void temp_remove(char *dir) {
+    if (dir) nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    free(dir);
+}
+
+void temp_write(const char *dir, const char *name, str bytes) {
+    char path[4096];
+    int n = snprintf(path, sizeof path, "%s/%s", dir, name);
+    assert_true(n > 0 && (size_t)n < sizeof path);
+    for (char *p = path + strlen(dir) + 1; (p = strchr(p, '/')); p++) {
+        *p = 0;
+        assert_true(mkdir(path, 0755) == 0 || errno == EEXIST);
+        *p = '/';
+    }
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(bytes.n ? fwrite(bytes.p, 1, bytes.n, f) : 0, bytes.n);
+    assert_int_equal(fclose(f), 0);
+}

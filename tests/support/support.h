@@ -1,0 +1,17 @@
+// support: what several unit suites need. Helpers end the test on failure; they return no statuses.
+#pragma once
+#include <deputy/str.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// After the four above, which it needs and does not include.
+#include <cmocka.h>
+
+// A new directory below $TMPDIR or /tmp. Release with temp_remove, which removes it with everything in it.
+char *temp_dir(void);
+void temp_remove(char *dir);
+// dir/name, parents made as needed. name may hold slashes.
+void temp_write(const char *dir, const char *name, str bytes);
