@@ -13,46 +13,49 @@ const core_files = [_][]const u8{
     // 1 base
     "base/arena.c",
     "base/buf.c",
+    "base/clock.c",
     "base/diag.c",
+    "base/digest.c",
+    "base/dirs.c",
     "base/err.c",
+    "base/file_io.c",
+    "base/file_open.c",
+    "base/glob.c",
+    "base/glob_match.c",
+    "base/lock.c",
+    "base/log.c",
+    "base/path.c",
+    "base/spawn.c",
     "base/str.c",
-
     // 1 assets
-
+    "assets/assets.c",
     // 2 yaml
-
     // 2 toolspec
-
+    "toolspec/args.c",
+    "toolspec/foreign.c",
+    "toolspec/toolspec.c",
     // 2 trust
-
     // 2 search
-
     // 2 store
-
     // 3 policy
-
     // 3 definition
-
+    "definition/keys.c",
+    "definition/layer.c",
+    "definition/name.c",
+    "definition/parse.c",
+    "definition/reach.c",
+    "definition/rules.c",
+    "definition/text.c",
     // 3 config
-
     // 3 model
-
     // 4 knowledge
-
     // 4 memory
-
     // 4 skills
-
     // 4 capability
-
     // 5 host
-
     // 5 prompt
-
     // 6 tools
-
     // 7 delegate
-
     // 10 cli
 };
 
@@ -68,7 +71,9 @@ const suites = [_][]const u8{};
 const fuzzers = [_][]const u8{};
 
 /// Relative to tests/support/, linked into every unit suite.
-const support_files = [_][]const u8{};
+const support_files = [_][]const u8{
+    "support.c",
+};
 
 /// pkg-config names. Those with an archive in Debian are linked statically into release builds: start-up then costs a
 /// third of the time and half of the memory (-Dshared links all of them dynamically, as debug builds do). libcurl is

@@ -1,12 +1,13 @@
 // Functions that no source file of Deputy may call. Force-included before every file below src/ (build.zig,
-// tests/support/check); tests are free. Each prototype below repeats libc's and adds a reason, so a use is a compile
-// error that says what to use instead. `./dev check` proves for every entry that a use fails.
+// tests/support/check); tests are free. Each prototype below repeats libc's and adds a reason, so a use is a
+// compile error that says what to use instead. `./dev check` proves for every entry that a use fails.
 #ifndef DEPUTY_BASE_BANNED_H
 #define DEPUTY_BASE_BANNED_H
 
 #include <alloca.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #undef alloca
 
@@ -38,6 +39,7 @@ extern double atof(const char *) DEP_BANNED("use the number functions of str");
 
 // A shell, or a name that somebody else can take first.
 extern int system(const char *) DEP_BANNED("use spawn");
+extern FILE *popen(const char *, const char *) DEP_BANNED("use spawn");
 extern char *tmpnam(char *) DEP_BANNED("use the atomic write of file");
 extern char *tempnam(const char *, const char *) DEP_BANNED("use the atomic write of file");
 extern char *mktemp(char *) DEP_BANNED("use the atomic write of file");
