@@ -147,10 +147,11 @@ pub fn build(b: *std.Build) void {
         .sanitize = sanitize,
         .flags = if (werror) &(warnings ++ [_][]const u8{"-Werror"}) else &warnings,
     };
-    const product_flags = std.mem.concat(b.allocator, []const u8, &.{
-        setup.flags,
-        &.{ "-include", "src/base/banned.h" },
-    }) catch @panic("OOM");
+    // Release builds are fortified, and glibc's fortified headers define some of the banned functions themselves.
+    const product_flags: []const []const u8 = if (optimize == .debug)
+        std.mem.concat(b.allocator, []const u8, &.{ setup.flags, &.{ "-include", "src/base/banned.h" } }) catch @panic("OOM")
+    else
+        setup.flags;
 
     // The library: everything but main.
     const core_module = setup.module(b);

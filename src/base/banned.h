@@ -1,6 +1,7 @@
-// Functions that no source file of Deputy may call. Force-included before every file below src/ (build.zig,
-// tests/support/check); tests are free. Each prototype below repeats libc's and adds a reason, so a use is a
-// compile error that says what to use instead. `./dev check` proves for every entry that a use fails.
+// Functions that no source file of Deputy may call. Force-included before every file below src/ in debug
+// builds and in the clang lanes; tests are free. Each prototype below repeats libc's and adds a reason, so a
+// use is a compile error that says what to use instead. `./dev check` proves for every entry that a use
+// fails.
 #ifndef DEPUTY_BASE_BANNED_H
 #define DEPUTY_BASE_BANNED_H
 
