@@ -40,9 +40,109 @@ static const asset agents[] = {
 static const unsigned char sample_deputy_gitignore[] = {
 #embed "sample/deputy/gitignore"
 };
+static const unsigned char sample_deputy_agent_memory_customer_service_memory[] = {
+#embed "sample/deputy/agent-memory/customer-service/MEMORY.md"
+};
+static const unsigned char sample_deputy_agents_customer_service[] = {
+#embed "sample/deputy/agents/customer-service.yaml"
+};
+static const unsigned char sample_deputy_config[] = {
+#embed "sample/deputy/config.yaml"
+};
+static const unsigned char sample_deputy_skills_refund_policy_skill[] = {
+#embed "sample/deputy/skills/refund-policy/SKILL.md"
+};
+static const unsigned char sample_deputy_skills_refund_policy_references_decision_table[] = {
+#embed "sample/deputy/skills/refund-policy/references/decision-table.md"
+};
+static const unsigned char sample_deputy_skills_tone_guide_skill[] = {
+#embed "sample/deputy/skills/tone-guide/SKILL.md"
+};
+static const unsigned char sample_readme[] = {
+#embed "sample/README.md"
+};
+static const unsigned char sample_docs_app_and_wifi[] = {
+#embed "sample/docs/app-and-wifi.md"
+};
+static const unsigned char sample_docs_cleaning_and_maintenance[] = {
+#embed "sample/docs/cleaning-and-maintenance.md"
+};
+static const unsigned char sample_docs_daily_use[] = {
+#embed "sample/docs/daily-use.md"
+};
+static const unsigned char sample_docs_error_codes[] = {
+#embed "sample/docs/error-codes.md"
+};
+static const unsigned char sample_docs_faq[] = {
+#embed "sample/docs/faq.md"
+};
+static const unsigned char sample_docs_glossary[] = {
+#embed "sample/docs/glossary.md"
+};
+static const unsigned char sample_docs_installation[] = {
+#embed "sample/docs/installation.md"
+};
+static const unsigned char sample_docs_overview[] = {
+#embed "sample/docs/overview.md"
+};
+static const unsigned char sample_docs_policies_privacy[] = {
+#embed "sample/docs/policies/privacy.md"
+};
+static const unsigned char sample_docs_policies_returns_and_refunds[] = {
+#embed "sample/docs/policies/returns-and-refunds.md"
+};
+static const unsigned char sample_docs_policies_shipping[] = {
+#embed "sample/docs/policies/shipping.md"
+};
+static const unsigned char sample_docs_policies_warranty[] = {
+#embed "sample/docs/policies/warranty.md"
+};
+static const unsigned char sample_docs_quick_start[] = {
+#embed "sample/docs/quick-start.md"
+};
+static const unsigned char sample_docs_settings[] = {
+#embed "sample/docs/settings.md"
+};
+static const unsigned char sample_docs_spare_parts[] = {
+#embed "sample/docs/spare-parts.md"
+};
+static const unsigned char sample_docs_troubleshooting[] = {
+#embed "sample/docs/troubleshooting.md"
+};
+static const unsigned char sample_docs_what_goes_in[] = {
+#embed "sample/docs/what-goes-in.md"
+};
+static const unsigned char sample_docs_zh_faq[] = {
+#embed "sample/docs/zh/faq.md"
+};
 
 static const asset sample[] = {
     ROW(".deputy/.gitignore", sample_deputy_gitignore),
+    ROW(".deputy/agent-memory/customer-service/MEMORY.md", sample_deputy_agent_memory_customer_service_memory),
+    ROW(".deputy/agents/customer-service.yaml", sample_deputy_agents_customer_service),
+    ROW(".deputy/config.yaml", sample_deputy_config),
+    ROW(".deputy/skills/refund-policy/SKILL.md", sample_deputy_skills_refund_policy_skill),
+    ROW(".deputy/skills/refund-policy/references/decision-table.md", sample_deputy_skills_refund_policy_references_decision_table),
+    ROW(".deputy/skills/tone-guide/SKILL.md", sample_deputy_skills_tone_guide_skill),
+    ROW("README.md", sample_readme),
+    ROW("docs/app-and-wifi.md", sample_docs_app_and_wifi),
+    ROW("docs/cleaning-and-maintenance.md", sample_docs_cleaning_and_maintenance),
+    ROW("docs/daily-use.md", sample_docs_daily_use),
+    ROW("docs/error-codes.md", sample_docs_error_codes),
+    ROW("docs/faq.md", sample_docs_faq),
+    ROW("docs/glossary.md", sample_docs_glossary),
+    ROW("docs/installation.md", sample_docs_installation),
+    ROW("docs/overview.md", sample_docs_overview),
+    ROW("docs/policies/privacy.md", sample_docs_policies_privacy),
+    ROW("docs/policies/returns-and-refunds.md", sample_docs_policies_returns_and_refunds),
+    ROW("docs/policies/shipping.md", sample_docs_policies_shipping),
+    ROW("docs/policies/warranty.md", sample_docs_policies_warranty),
+    ROW("docs/quick-start.md", sample_docs_quick_start),
+    ROW("docs/settings.md", sample_docs_settings),
+    ROW("docs/spare-parts.md", sample_docs_spare_parts),
+    ROW("docs/troubleshooting.md", sample_docs_troubleshooting),
+    ROW("docs/what-goes-in.md", sample_docs_what_goes_in),
+    ROW("docs/zh/faq.md", sample_docs_zh_faq),
 };
 // clang-format on
 
