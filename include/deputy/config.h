@@ -1,0 +1,55 @@
+// config: settings of the system file ($XDG_CONFIG_HOME/deputy/config.yaml) and of the workspace file
+// (.deputy/config.yaml). One key table with a column "where": a system key in a workspace file is an error
+// and is not read (rule B8).
+#pragma once
+#include <deputy/arena.h>
+#include <deputy/diag.h>
+#include <deputy/err.h>
+#include <deputy/keytab.h>
+
+enum { CONFIG_FILE_MAX = 256 * 1024, CONFIG_PROVIDERS_MAX = 64 };
+
+typedef struct {
+    str name, api, url;
+    str key;            // as written, with ${VAR}; never printed expanded
+    int64_t max_tokens; // of one answer; 0: the client's default
+    str ca_file;
+    str file;
+    uint32_t line;
+} config_provider;
+
+typedef struct {
+    int64_t turns, minutes, idle_seconds, tokens, tool_kib, run_kib; // budgets of a delegation
+    int64_t search_total_mib, search_file_mib;
+} config_limits;
+
+typedef struct {
+    str text, server, tool; // as in a definition's approval lists
+    bool is_map;
+    str file;
+    uint32_t line;
+} config_gate;
+
+typedef struct {
+    str model; // default model, provider/model
+    str model_file;
+    uint32_t model_line;
+    VEC(config_provider) providers;
+    config_limits limits;
+    VEC(config_gate) confirm, review; // the default pair
+    bool has_gates;
+} config;
+
+const key_table *config_keys(void);
+// turns 60, minutes 30, idle 120 s, tokens 2,000,000, tool output 256 KiB a call and 8 MiB a run, search 256
+// MiB and 16 MiB a file.
+config config_defaults(void);
+// Reads one file over *into: first the system file, then the workspace's. A workspace file may name a model,
+// and lower limits. Codes CFG001… and KEY…; keys with errors are not read. system: which file it is.
+[[nodiscard]] dep_status config_parse(arena *a, str file, str bytes, bool system, config *into, diags *d,
+                                      dep_err *err);
+// Replaces ${VAR} and ${VAR:-default}; `$$` is one dollar sign. Errors: NOT_FOUND naming the variable,
+// INVALID for an open brace.
+[[nodiscard]] dep_status config_expand(arena *a, str text, const char *(*getenv_fn)(const char *), str *ret,
+                                       dep_err *err);
+const config_provider *config_provider_get(const config *c, str name);

@@ -1,0 +1,224 @@
+// config: from the two files to one struct.
+//   CFG001 a system key in a workspace file   CFG002 a workspace file may only lower a limit   CFG003 not of
+//   the form provider/model CFG004 a reserved provider name           CFG005 a key written as plain text
+#include <deputy/config.h>
+#include <deputy/yaml.h>
+
+config config_defaults(void) {
+    return (config){.limits = {.turns = 60,
+                               .minutes = 30,
+                               .idle_seconds = 120,
+                               .tokens = 2000000,
+                               .tool_kib = 256,
+                               .run_kib = 8192,
+                               .search_total_mib = 256,
+                               .search_file_mib = 16}};
+}
+
+typedef struct {
+    arena *a;
+    ydoc *doc;
+    diags *d;
+    config *into;
+    str file;
+    bool system;
+} ctx;
+
+static void report(const ctx *c, const ynode *n, diag_severity sev, const char *code, str msg, str hint) {
+    yaml_diag(c->doc, n, c->d, (diag){.severity = sev, .code = code, .msg = msg, .hint = hint});
+}
+
+static str text_of(const ynode *n) {
+    return n && n->kind == YAML_NODE_SCALAR && !yaml_is_null(n) ? n->text : (str){0};
+}
+
+static uint32_t line_of(const ctx *c, const ynode *n) {
+    uint32_t line = 0, column;
+    if (n) yaml_place(c->doc, n->start, &line, &column);
+    return line;
+}
+
+// A system key in a workspace file: said, and taken as not there.
+static const ynode *allowed(const ctx *c, str key) {
+    const ynode *n = yaml_get(c->doc->root, key);
+    const key_row *row = keytab_find(config_keys(), key);
+    if (!n || c->system || !row || !(row->flags & KEY_SYSTEM)) return n;
+    return NULL;
+}
+
+static void refuse_system_keys(const ctx *c) {
+    if (c->system) return;
+    for (const ynode *v = c->doc->root->child; v; v = v->next) {
+        const key_row *row = v->key ? keytab_find(config_keys(), v->key->text) : NULL;
+        if (row && row->flags & KEY_SYSTEM)
+            yaml_diag_key(
+                c->doc, v, c->d,
+                (diag){.severity = SEV_ERROR,
+                       .code = "CFG001",
+                       .msg = str_fmt(c->a, "`" STR_FMT "` is not read from a workspace's file",
+                                      STR_ARG(v->key->text)),
+                       .hint = S(
+                           "move it to the system file (`deputy config path`), which no clone can change")});
+    }
+}
+
+static void take_limits(const ctx *c) {
+    const ynode *limits = yaml_get(c->doc->root, S("limits"));
+    config_limits *l = &c->into->limits;
+    const struct {
+        const char *key;
+        int64_t *to;
+    } rows[] = {{"turns", &l->turns},
+                {"minutes", &l->minutes},
+                {"idleSeconds", &l->idle_seconds},
+                {"tokens", &l->tokens},
+                {"toolKiB", &l->tool_kib},
+                {"runKiB", &l->run_kib},
+                {"searchMiB", &l->search_total_mib},
+                {"searchFileMiB", &l->search_file_mib}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const ynode *n = yaml_get(limits, str_z(rows[i].key));
+        const key_row *row = keytab_find(config_keys(), str_fmt(c->a, "limits.%s", rows[i].key));
+        int64_t v;
+        if (!n || !yaml_int(n, &v) || v < row->min || v > row->max) continue;
+        if (!c->system && v > *rows[i].to) {
+            report(c, n, SEV_ERROR, "CFG002",
+                   str_fmt(c->a, "a workspace may only lower `limits.%s`, and the system's is %lld",
+                           rows[i].key, (long long)*rows[i].to),
+                   S("raise it in the system file, or remove it here"));
+            continue;
+        }
+        *rows[i].to = v;
+    }
+}
+
+static void take_providers(const ctx *c) {
+    const ynode *map = allowed(c, S("providers"));
+    if (!map || map->kind != YAML_NODE_MAP) return;
+    for (const ynode *v = map->child; v; v = v->next) {
+        if (v->kind != YAML_NODE_MAP) continue;
+        config_provider p = {.name = v->key->text,
+                             .api = text_of(yaml_get(v, S("api"))),
+                             .url = text_of(yaml_get(v, S("url"))),
+                             .key = text_of(yaml_get(v, S("key"))),
+                             .ca_file = text_of(yaml_get(v, S("caFile"))),
+                             .file = c->file,
+                             .line = line_of(c, v->key)};
+        const ynode *max = yaml_get(v, S("maxTokens"));
+        if (max) yaml_int(max, &p.max_tokens);
+        if (str_eq(p.name, S("quote")) || str_chr(p.name, '/') != SIZE_MAX || !p.name.n) {
+            yaml_diag_key(
+                c->doc, v, c->d,
+                (diag){.severity = SEV_ERROR,
+                       .code = "CFG004",
+                       .msg = str_fmt(c->a, "\"" STR_FMT "\" cannot be a provider's name", STR_ARG(p.name)),
+                       .hint = S("`quote` is built in, and a name holds no slash")});
+            continue;
+        }
+        if (p.key.n && str_find(p.key, S("${")) == SIZE_MAX)
+            report(c, yaml_get(v, S("key")), SEV_WARNING, "CFG005",
+                   S("the key stands in the file as plain text"),
+                   S("keep it in an environment variable and write `key: ${NAME}`"));
+        if (c->into->providers.n < CONFIG_PROVIDERS_MAX) vec_push(c->a, &c->into->providers, p);
+    }
+}
+
+static void take_gates(const ctx *c, const ynode *approval, str key, bool confirm) {
+    const ynode *n = yaml_get(approval, key);
+    if (!n) return;
+    c->into->has_gates = true;
+    key_items items = {0};
+    if (n->kind == YAML_NODE_SCALAR) keytab_names(c->a, c->doc, n, &items);
+    for (const ynode *e = n->child; e && n->kind == YAML_NODE_LIST; e = e->next)
+        vec_push(c->a, &items, ((key_item){.text = e->text, .node = e}));
+    for (vec_each(const key_item, it, &items)) {
+        config_gate g = {.text = it->text, .file = c->file, .line = line_of(c, it->node)};
+        if (it->node->kind == YAML_NODE_MAP) {
+            g.is_map = true;
+            g.server = text_of(yaml_get(it->node, S("server")));
+            g.tool = text_of(yaml_get(it->node, S("tool")));
+            g.text = str_fmt(c->a, "mcp." STR_FMT "%s" STR_FMT, STR_ARG(g.server), g.tool.n ? "." : "",
+                             STR_ARG(g.tool));
+        }
+        if (confirm) {
+            vec_push(c->a, &c->into->confirm, g);
+        } else {
+            vec_push(c->a, &c->into->review, g);
+        }
+    }
+}
+
+dep_status config_parse(arena *a, str file, str bytes, bool system, config *into, diags *d, dep_err *err) {
+    ctx c = {.a = a, .d = d, .into = into, .file = str_dup(a, file), .system = system};
+    if (str_trim(bytes).n == 0) return DEP_OK;
+    diags own = diags_new(a);
+    TRY(yaml_parse(a, file, bytes, CONFIG_FILE_MAX, true, &c.doc, &own, err));
+    // A file of comments alone sets nothing, and that is no fault.
+    if (!c.doc->root) {
+        for (vec_each(const diag, it, &own.items))
+            if (!str_eq(str_z(it->code), S("YAML012"))) diags_add(d, *it);
+        return DEP_OK;
+    }
+    c.d = &own;
+    keytab_check(config_keys(), c.doc, &own, false);
+    refuse_system_keys(&c);
+    const ynode *model = yaml_get(c.doc->root, S("model"));
+    str name = str_trim(text_of(model));
+    size_t slash = str_chr(name, '/');
+    if (name.n && (slash == SIZE_MAX || slash == 0 || slash + 1 == name.n)) {
+        report(&c, model, SEV_ERROR, "CFG003",
+               str_fmt(a, "\"" STR_FMT "\" is not of the form provider/model", STR_ARG(name)),
+               S("see `deputy models`"));
+    } else if (name.n) {
+        into->model = name;
+        into->model_file = c.file;
+        into->model_line = line_of(&c, model);
+    }
+    take_limits(&c);
+    take_providers(&c);
+    const ynode *approval = allowed(&c, S("approval"));
+    take_gates(&c, approval, S("confirm"), true);
+    take_gates(&c, approval, S("review"), false);
+    diags_sort(&own);
+    diags_merge(d, &own);
+    return DEP_OK;
+}
+
+dep_status config_expand(arena *a, str text, const char *(*getenv_fn)(const char *), str *ret, dep_err *err) {
+    buf out = buf_new(a, 0);
+    for (size_t i = 0; i < text.n; i++) {
+        char c = text.p[i], next = i + 1 < text.n ? text.p[i + 1] : 0;
+        if (c == '$' && next == '$') {
+            buf_addc(&out, '$');
+            i++;
+        } else if (c == '$' && next == '{') {
+            str inside = str_sub(text, i + 2, text.n), name, dflt = {0};
+            size_t end = str_chr(inside, '}');
+            if (end == SIZE_MAX) return err_set(err, DEP_ERR_INVALID, "\"${\" without its closing brace");
+            name = str_sub(inside, 0, end);
+            size_t colon = str_find(name, S(":-"));
+            bool has_default = colon != SIZE_MAX;
+            if (has_default) dflt = str_sub(name, colon + 2, name.n), name = str_sub(name, 0, colon);
+            const char *value = getenv_fn(str_cz(a, name));
+            if (value && *value) {
+                buf_add(&out, str_z(value));
+            } else if (has_default) {
+                buf_add(&out, dflt);
+            } else {
+                return err_set(err, DEP_ERR_NOT_FOUND, "the environment variable " STR_FMT " is not set",
+                               STR_ARG(name));
+            }
+            i += 2 + end;
+        } else {
+            buf_addc(&out, c);
+        }
+    }
+    *ret = buf_str(&out);
+    return DEP_OK;
+}
+
+const config_provider *config_provider_get(const config *c, str name) {
+    for (vec_each(const config_provider, p, &c->providers))
+        if (str_eq(p->name, name)) return p;
+    return NULL;
+}
