@@ -20,7 +20,8 @@ struct json {
     size_t count; // elements or members
 };
 
-enum : size_t { JSON_DEPTH_MAX = 256, JSON_SIZE_MAX = (size_t)64 << 20 };
+// JSON_VALUES_MAX bounds the memory of a document of many tiny values.
+enum : size_t { JSON_DEPTH_MAX = 256, JSON_SIZE_MAX = (size_t)64 << 20, JSON_VALUES_MAX = (size_t)1 << 20 };
 
 // Parses one document; blanks around it are fine. max_size 0 = JSON_SIZE_MAX. Errors: PARSE with "line L column C: …",
 // LIMIT. The tree lives in `a`, raw slices point into `text`.

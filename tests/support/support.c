@@ -41,3 +41,28 @@ void temp_write(const char *dir, const char *name, str bytes) {
     assert_int_equal(bytes.n ? fwrite(bytes.p, 1, bytes.n, f) : 0, bytes.n);
     assert_int_equal(fclose(f), 0);
 }
+
+char *shared_path(const char *name) {
+    const char *root = getenv("DEPUTY_SHARED");
+    char *path = NULL;
+    assert_true(asprintf(&path, "%s/%s", root && *root ? root : "../shared", name) > 0);
+    if (access(path, R_OK) == 0) return path;
+    printf("# not there, its test is skipped: %s\n", path);
+    free(path);
+    return NULL;
+}
+
+str read_all(const char *path) {
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, 0, SEEK_END), 0);
+    long n = ftell(f);
+    assert_true(n >= 0);
+    rewind(f);
+    char *p = malloc((size_t)n + 1);
+    assert_non_null(p);
+    assert_int_equal(fread(p, 1, (size_t)n, f), n);
+    p[n] = 0;
+    fclose(f);
+    return (str){p, (size_t)n};
+}

@@ -1,0 +1,326 @@
+// decode: file bytes of any encoding to valid UTF-8. Knows the names of encodings and nothing of files or
+// search. UTF-8 is handed on without a copy. While uchardet or iconv hold memory of their own nothing is
+// allocated from the arena, because an allocation that fails leaves this function at once; iconv therefore
+// runs twice: to measure, and to write.
+#include "base/utf8_int.h"
+#include <errno.h>
+#include <iconv.h>
+#include <uchardet/uchardet.h>
+
+enum : size_t {
+    NUL_WINDOW = (size_t)8 << 10,      // NULs in here mean: no text
+    DETECT_WINDOW = (size_t)128 << 10, // bytes that the detection reads
+    WEAK_EVIDENCE = 6,                 // fewer bytes beyond ASCII do not tell the Latin encodings apart
+};
+
+typedef enum { BY_UTF8, BY_UTF16, BY_UTF32, BY_WIN1252, BY_ICONV } method;
+
+typedef struct {
+    const char *name;
+    const char *aliases; // further names, squeezed as squeeze() does, each between blanks
+    const char *iconv;
+    method how;
+    bool big;  // byte order
+    bool weak; // a Latin one that uchardet names on thin evidence
+} encoding;
+
+static const encoding encodings[] = {
+    {"UTF-8", " utf8 ascii usascii ", nullptr, BY_UTF8, false, false},
+    {"UTF-16LE", " utf16le utf16 ucs2 unicode ", nullptr, BY_UTF16, false, false},
+    {"UTF-16BE", " utf16be ", nullptr, BY_UTF16, true, false},
+    {"UTF-32LE", " utf32le utf32 ", nullptr, BY_UTF32, false, false},
+    {"UTF-32BE", " utf32be ", nullptr, BY_UTF32, true, false},
+    {"GB18030", " gb18030 gbk gb2312 cp936 windows936 euccn chinese ", "GB18030", BY_ICONV, false, false},
+    {"Big5", " big5 big5hkscs cp950 windows950 ", "BIG5-HKSCS", BY_ICONV, false, false},
+    {"Shift_JIS", " shiftjis sjis cp932 windows932 windows31j mskanji ", "CP932", BY_ICONV, false, false},
+    {"EUC-JP", " eucjp ujis ", "EUC-JP", BY_ICONV, false, false},
+    {"ISO-2022-JP", " iso2022jp ", "ISO-2022-JP", BY_ICONV, false, false},
+    {"EUC-KR", " euckr uhc cp949 windows949 ksc56011987 korean ", "CP949", BY_ICONV, false, false},
+    {"windows-1250", " windows1250 cp1250 ", "CP1250", BY_ICONV, false, true},
+    {"windows-1251", " windows1251 cp1251 ", "CP1251", BY_ICONV, false, false},
+    {"windows-1252", " windows1252 cp1252 iso88591 latin1 iso885915 latin9 ", nullptr, BY_WIN1252, false,
+     true},
+    {"windows-1253", " windows1253 cp1253 iso88597 greek ", "CP1253", BY_ICONV, false, false},
+    {"windows-1254", " windows1254 cp1254 iso88599 latin5 ", "CP1254", BY_ICONV, false, true},
+    {"windows-1255", " windows1255 cp1255 iso88598 hebrew ", "CP1255", BY_ICONV, false, false},
+    {"windows-1256", " windows1256 cp1256 arabic ", "CP1256", BY_ICONV, false, false},
+    {"windows-1257", " windows1257 cp1257 ", "CP1257", BY_ICONV, false, true},
+    {"windows-1258", " windows1258 cp1258 ", "CP1258", BY_ICONV, false, true},
+    {"windows-874", " windows874 cp874 tis620 iso885911 ", "CP874", BY_ICONV, false, false},
+    {"ISO-8859-2", " iso88592 latin2 ", "ISO-8859-2", BY_ICONV, false, true},
+    {"ISO-8859-3", " iso88593 latin3 ", "ISO-8859-3", BY_ICONV, false, true},
+    {"ISO-8859-4", " iso88594 latin4 ", "ISO-8859-4", BY_ICONV, false, true},
+    {"ISO-8859-5", " iso88595 cyrillic ", "ISO-8859-5", BY_ICONV, false, false},
+    {"ISO-8859-6", " iso88596 ", "ISO-8859-6", BY_ICONV, false, false},
+    {"ISO-8859-10", " iso885910 latin6 ", "ISO-8859-10", BY_ICONV, false, true},
+    {"ISO-8859-13", " iso885913 latin7 ", "ISO-8859-13", BY_ICONV, false, true},
+    {"ISO-8859-16", " iso885916 latin10 ", "ISO-8859-16", BY_ICONV, false, true},
+    {"KOI8-R", " koi8r ", "KOI8-R", BY_ICONV, false, false},
+    {"KOI8-U", " koi8u ", "KOI8-U", BY_ICONV, false, false},
+    {"IBM866", " ibm866 cp866 ", "CP866", BY_ICONV, false, false},
+    {"x-mac-cyrillic", " xmaccyrillic maccyrillic ", "MAC-CYRILLIC", BY_ICONV, false, false},
+};
+
+static const encoding *find_encoding(str name) {
+    char squeezed[32] = " ";
+    size_t n = 1;
+    for (size_t i = 0; i < name.n; i++) {
+        char c = name.p[i];
+        if (c == '-' || c == '_' || c == ' ') continue;
+        if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'))) return nullptr;
+        if (n == sizeof squeezed - 2) return nullptr;
+        squeezed[n++] = (char)(c >= 'A' && c <= 'Z' ? c + 32 : c);
+    }
+    if (n == 1) return nullptr;
+    squeezed[n++] = ' ';
+    for (size_t k = 0; k < sizeof encodings / sizeof *encodings; k++)
+        if (str_find(str_z(encodings[k].aliases), str_n(squeezed, n)) != SIZE_MAX) return &encodings[k];
+    return nullptr;
+}
+
+bool decode_known_encoding(str name) {
+    return find_encoding(name) != nullptr;
+}
+
+// --- One function a method: bytes in, UTF-8 out, number of places where something was lost. ---
+
+static str from_utf16(arena *a, str bytes, bool big, size_t *lost) {
+    buf out = buf_new(a, bytes.n * 2 + 8);
+    const unsigned char *p = (const unsigned char *)bytes.p;
+    uint32_t high = 0;
+    for (size_t i = 0; i + 1 < bytes.n; i += 2) {
+        uint32_t u = big ? (uint32_t)p[i] << 8 | p[i + 1] : (uint32_t)p[i + 1] << 8 | p[i];
+        bool low = u >= 0xDC00 && u <= 0xDFFF;
+        if (high && low) {
+            utf8_put(&out, 0x10000 + ((high - 0xD800) << 10) + (u - 0xDC00));
+            high = 0;
+            continue;
+        }
+        if (high || low) {
+            utf8_put(&out, UTF8_REPLACEMENT);
+            (*lost)++;
+        }
+        high = u >= 0xD800 && u <= 0xDBFF ? u : 0;
+        if (!high && !low) utf8_put(&out, u);
+    }
+    if (high || bytes.n % 2) {
+        utf8_put(&out, UTF8_REPLACEMENT);
+        (*lost)++;
+    }
+    return buf_str(&out);
+}
+
+static str from_utf32(arena *a, str bytes, bool big, size_t *lost) {
+    buf out = buf_new(a, bytes.n + 8);
+    const unsigned char *p = (const unsigned char *)bytes.p;
+    size_t whole = bytes.n / 4 * 4;
+    for (size_t i = 0; i < whole; i += 4) {
+        uint32_t le =
+            (uint32_t)p[i] | (uint32_t)p[i + 1] << 8 | (uint32_t)p[i + 2] << 16 | (uint32_t)p[i + 3] << 24;
+        uint32_t cp = big ? __builtin_bswap32(le) : le;
+        if (cp > 0x10FFFF || (cp >= 0xD800 && cp <= 0xDFFF)) (*lost)++;
+        utf8_put(&out, cp);
+    }
+    if (whole < bytes.n) {
+        utf8_put(&out, UTF8_REPLACEMENT);
+        (*lost)++;
+    }
+    return buf_str(&out);
+}
+
+static str from_win1252(arena *a, str bytes, size_t *lost) {
+    static const uint16_t c1[32] = {
+        0x20AC, 0xFFFD, 0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021, 0x02C6, 0x2030, 0x0160,
+        0x2039, 0x0152, 0xFFFD, 0x017D, 0xFFFD, 0xFFFD, 0x2018, 0x2019, 0x201C, 0x201D, 0x2022,
+        0x2013, 0x2014, 0x02DC, 0x2122, 0x0161, 0x203A, 0x0153, 0xFFFD, 0x017E, 0x0178,
+    };
+    buf out = buf_new(a, bytes.n * 3 + 8);
+    for (size_t i = 0; i < bytes.n; i++) {
+        size_t run = utf8_ascii_run(bytes, i);
+        buf_add(&out, str_n(bytes.p + i, run));
+        i += run;
+        if (i == bytes.n) break;
+        unsigned char c = (unsigned char)bytes.p[i];
+        uint32_t cp = c < 0xA0 ? c1[c - 0x80] : c;
+        *lost += cp == UTF8_REPLACEMENT;
+        utf8_put(&out, cp);
+    }
+    return buf_str(&out);
+}
+
+// Converts into dst, which holds enough, or only measures when dst is NULL. Returns the length.
+static size_t run_iconv(iconv_t cd, str bytes, char *dst, size_t cap, size_t *lost) {
+    char scratch[4096];
+    char *in = (char *)bytes.p;
+    size_t left = bytes.n, n = 0;
+    iconv(cd, nullptr, nullptr, nullptr, nullptr);
+    *lost = 0;
+    for (bool flushed = false; !flushed;) {
+        char *out = dst ? dst + n : scratch;
+        size_t room = dst ? cap - n : sizeof scratch, had = room, before = left;
+        bool flush = left == 0;
+        size_t rc = iconv(cd, flush ? nullptr : &in, flush ? nullptr : &left, &out, &room);
+        n += had - room;
+        if (rc != (size_t)-1) {
+            flushed = flush;
+            continue;
+        }
+        if (errno == E2BIG) {
+            if (had == room && before == left) break; // cannot go on
+            continue;
+        }
+        if (flush) break;
+        // One replacement for a byte that means nothing, one for a sequence that the end cuts short.
+        size_t skip = errno == EINVAL ? left : 1;
+        in += skip;
+        left -= skip;
+        if (dst && cap - n >= 3) memcpy(dst + n, "\xEF\xBF\xBD", 3);
+        n += 3;
+        (*lost)++;
+    }
+    return n;
+}
+
+// False when this system's iconv does not know the encoding.
+static bool from_iconv(arena *a, str bytes, const char *name, str *ret, size_t *lost) {
+    iconv_t cd = iconv_open("UTF-8", name);
+    if (cd == (iconv_t)-1) return false;
+    size_t n = run_iconv(cd, bytes, nullptr, 0, lost);
+    iconv_close(cd);
+    char *dst = arena_alloc(a, n + 1);
+    cd = iconv_open("UTF-8", name);
+    if (cd == (iconv_t)-1) return false;
+    size_t written = run_iconv(cd, bytes, dst, n, lost);
+    iconv_close(cd);
+    *ret = str_n(dst, written < n ? written : n);
+    return true;
+}
+
+static str without_bom(str s) {
+    return str_starts(s, S("\xEF\xBB\xBF")) ? str_sub(s, 3, s.n) : s;
+}
+
+static bool convert(arena *a, str bytes, const encoding *e, decoded *ret, size_t *lost) {
+    *lost = 0;
+    str text = bytes;
+    switch (e->how) {
+    case BY_UTF8:
+        *lost = utf8_invalid_at(bytes) != SIZE_MAX;
+        text = utf8_repair(a, bytes);
+        break;
+    case BY_UTF16: text = from_utf16(a, bytes, e->big, lost); break;
+    case BY_UTF32: text = from_utf32(a, bytes, e->big, lost); break;
+    case BY_WIN1252: text = from_win1252(a, bytes, lost); break;
+    case BY_ICONV:
+        if (!from_iconv(a, bytes, e->iconv, &text, lost)) return false;
+        // What a decoder made must be valid whatever it is.
+        text = utf8_repair(a, text);
+        break;
+    }
+    *ret = (decoded){.text = without_bom(text), .encoding = e->name, .lossy = *lost > 0};
+    return true;
+}
+
+// --- Which encoding is it? ---
+
+static const encoding *by_bom(str b) {
+    if (str_starts(b, S("\xEF\xBB\xBF"))) return find_encoding(S("UTF-8"));
+    if (b.n % 4 == 0 && str_starts(b, S("\xFF\xFE\0\0"))) return find_encoding(S("UTF-32LE"));
+    if (b.n % 4 == 0 && str_starts(b, S("\0\0\xFE\xFF"))) return find_encoding(S("UTF-32BE"));
+    if (str_starts(b, S("\xFF\xFE"))) return find_encoding(S("UTF-16LE"));
+    return str_starts(b, S("\xFE\xFF")) ? find_encoding(S("UTF-16BE")) : nullptr;
+}
+
+// UTF-8 with some damage: at least as many good sequences as bad bytes. In text of another encoding good ones
+// are chance.
+static bool mostly_utf8(str bytes) {
+    size_t good = 0, bad = 0;
+    for (size_t i = 0; i < bytes.n;) {
+        i += utf8_ascii_run(bytes, i);
+        if (i == bytes.n) break;
+        // What a cut sequence leaves behind counts once.
+        bool lead = (unsigned char)bytes.p[i] >= 0xC2;
+        if (utf8_next(bytes, &i) != UTF8_BAD) {
+            good++;
+            continue;
+        }
+        bad++;
+        for (int k = 0; lead && k < 2 && i < bytes.n && ((unsigned char)bytes.p[i] & 0xC0) == 0x80; k++) i++;
+    }
+    return good > 0 && good >= bad;
+}
+
+// Every byte beyond ASCII is half of a two-byte character of GB 2312, two of them common ideographs: Chinese
+// words in a text that is mostly ASCII, too few for uchardet. Latin text does not look like this.
+static bool sparse_gb(str bytes) {
+    size_t common = 0;
+    for (size_t i = 0; i < bytes.n;) {
+        i += utf8_ascii_run(bytes, i);
+        if (i + 1 >= bytes.n) break;
+        unsigned char lead = (unsigned char)bytes.p[i], trail = (unsigned char)bytes.p[i + 1];
+        if (lead < 0xA1 || lead > 0xF7 || trail < 0xA1 || trail > 0xFE) return false;
+        common += lead >= 0xB0 && lead <= 0xD7;
+        i += 2;
+    }
+    return common >= 2;
+}
+
+static size_t bytes_beyond_ascii(str s) {
+    size_t n = 0;
+    for (size_t i = 0; i < s.n; i++) n += (unsigned char)s.p[i] >= 0x80;
+    return n;
+}
+
+static const encoding *detect(str bytes) {
+    size_t first = utf8_ascii_run(bytes, 0);
+    str window = str_sub(bytes, first > 256 ? first - 256 : 0, bytes.n);
+    window = str_sub(window, 0, DETECT_WINDOW);
+
+    const encoding *e = nullptr;
+    uchardet_t u = uchardet_new();
+    if (u) {
+        if (uchardet_handle_data(u, window.p, window.n) == 0) {
+            uchardet_data_end(u);
+            e = find_encoding(str_z(uchardet_get_charset(u)));
+        }
+        uchardet_delete(u);
+    }
+    if ((!e || e->weak) && sparse_gb(window)) return find_encoding(S("GB18030"));
+    bool unicode = e && e->how <= BY_UTF32; // already excluded: it would be valid, or have a BOM
+    if (!e || unicode || (e->weak && bytes_beyond_ascii(window) < WEAK_EVIDENCE))
+        return find_encoding(S("windows-1252"));
+    return e;
+}
+
+static bool looks_binary(str bytes) {
+    str head = str_sub(bytes, 0, NUL_WINDOW);
+    return head.n && memchr(head.p, 0, head.n) != nullptr;
+}
+
+dep_status decode_text(arena *a, str bytes, str declared, decoded *ret, dep_err *err) {
+    const encoding *bom = by_bom(bytes);
+    size_t lost;
+    if (declared.n) {
+        const encoding *e = find_encoding(declared);
+        if (!e) return err_set(err, DEP_ERR_INVALID, "unknown encoding \"%.40s\"", str_cz(a, declared));
+        // A name without byte order leaves it to the mark.
+        if (bom && bom->how == e->how) e = bom;
+        if (!convert(a, bytes, e, ret, &lost))
+            return err_set(err, DEP_ERR_INVALID, "this system cannot convert from %s", e->name);
+        return DEP_OK;
+    }
+    if (bom && convert(a, bytes, bom, ret, &lost)) return DEP_OK;
+    if (looks_binary(bytes)) {
+        *ret = (decoded){.encoding = "binary", .binary = true};
+        return DEP_OK;
+    }
+    if (utf8_valid(bytes)) {
+        *ret = (decoded){.text = bytes, .encoding = "UTF-8"};
+        return DEP_OK;
+    }
+    const encoding *e = mostly_utf8(bytes) ? find_encoding(S("UTF-8")) : detect(bytes);
+    if (!convert(a, bytes, e, ret, &lost) || (e->how == BY_ICONV && lost > bytes_beyond_ascii(bytes) / 4))
+        convert(a, bytes, find_encoding(S("windows-1252")), ret, &lost);
+    ret->assumed = true;
+    return DEP_OK;
+}

@@ -1,0 +1,148 @@
+// utf8_fold: normal forms NFC and NFKC, and the fold in which names are compared and text is searched.
+// The text is walked as runs that the form leaves alone, copied as they are, and short segments between them
+// that utf8proc works on. A segment starts and ends where nothing can combine across the border, so the
+// pieces add up to the whole; one made of more than SEGMENT_HARD code points (thousands of accents on one
+// letter) is cut all the same, because ordering accents costs the square of their number. Results are in the
+// arena, or are the argument itself when nothing changes.
+#include "base/utf8_int.h"
+#include <utf8proc.h>
+
+enum { SEGMENT_SOFT = 128, SEGMENT_HARD = 256, DECOMPOSED_MAX = 1024, FOLD_PASSES = 4 };
+
+typedef struct {
+    arena *a;
+    utf8proc_option_t options;
+    bool fold;
+} form;
+
+// Could cp, or what it decomposes to, combine with what stands before it? Marks, the second and third parts
+// of Hangul syllables in their three encodings, half-width voice marks; and what the fold removes, because
+// its neighbours then meet.
+static bool leans_back(uint32_t cp) {
+    if (cp < 0xAD) return false;
+    return (cp >= 0x1160 && cp <= 0x11FF) || (cp >= 0x3131 && cp <= 0x318E) ||
+           (cp >= 0xFF9E && cp <= 0xFFDC) || utf8_is_mark(cp) || utf8_is_ignorable(cp);
+}
+
+// Is cp the same after the form, as far as its neighbours allow? Upper-case ASCII counts: copying lowers it.
+static bool inert(const form *f, uint32_t cp) {
+    if (cp == UTF8_BAD) return false;
+    const utf8proc_property_t *p = utf8proc_get_property((utf8proc_int32_t)cp);
+    return p->decomp_seqindex == UINT16_MAX && (!f->fold || p->casefold_seqindex == UINT16_MAX);
+}
+
+// End of the run from i that can be copied. Where the next one leans back, its base is left to the segment.
+static size_t run_end(const form *f, str s, size_t i) {
+    size_t last = i;
+    while (i < s.n) {
+        size_t ascii = utf8_ascii_run(s, i);
+        if (ascii) {
+            i += ascii;
+            last = i - 1;
+            continue;
+        }
+        size_t at = i;
+        uint32_t cp = utf8_next(s, &i);
+        if (leans_back(cp)) return last;
+        if (!inert(f, cp)) return at;
+        last = at;
+    }
+    return s.n;
+}
+
+static void copy_run(const form *f, buf *out, str run) {
+    size_t from = out->n;
+    buf_add(out, run);
+    if (!f->fold) return;
+    for (char *p = out->p + from, *end = out->p + out->n; p < end; p++)
+        *p |= (char)((*p >= 'A' && *p <= 'Z') << 5);
+}
+
+// One pass of the form over a valid text; the result is in q or, when it is long, in the arena.
+static str pass(const form *f, str text, int32_t q[DECOMPOSED_MAX + 1]) {
+    const utf8proc_uint8_t *p = (const utf8proc_uint8_t *)text.p;
+    utf8proc_ssize_t len = (utf8proc_ssize_t)text.n;
+    int32_t *wide = q;
+    utf8proc_ssize_t n = utf8proc_decompose(p, len, q, DECOMPOSED_MAX, f->options);
+    if (n > DECOMPOSED_MAX) {
+        wide = NEW_N(f->a, int32_t, (size_t)n + 1);
+        n = utf8proc_decompose(p, len, wide, n, f->options);
+    }
+    if (n < 0) return text;
+    n = utf8proc_reencode(wide, n, f->options);
+    return n < 0 ? text : str_n((const char *)wide, (size_t)n);
+}
+
+// Takes one segment at *i, valid and without what the fold removes.
+static str take_segment(const form *f, str s, size_t *i, char text[SEGMENT_HARD * 4]) {
+    size_t n = 0;
+    for (int count = 0; *i < s.n && count < SEGMENT_HARD; count++) {
+        size_t next = *i;
+        uint32_t cp = utf8_next(s, &next);
+        bool leans = leans_back(cp);
+        if (count > 0 && !leans && (count >= SEGMENT_SOFT || cp < 0x80 || inert(f, cp))) break;
+        if (cp == UTF8_BAD) {
+            memcpy(text + n, "\xEF\xBF\xBD", 3);
+            n += 3;
+        } else if (!f->fold || !utf8_is_ignorable(cp)) {
+            memcpy(text + n, s.p + *i, next - *i);
+            n += next - *i;
+        }
+        *i = next;
+    }
+    return str_n(text, n);
+}
+
+static size_t add_segment(const form *f, buf *out, str s, size_t i) {
+    char text[SEGMENT_HARD * 4];
+    int32_t q[2][DECOMPOSED_MAX + 1];
+    str now = take_segment(f, s, &i, text);
+    // Folding can lead to a letter that folds again, and a folded accent can stand in another order: until it
+    // is stable.
+    for (int k = 0; k < (f->fold ? FOLD_PASSES : 1); k++) {
+        str then = pass(f, now, q[k % 2]);
+        bool stable = str_eq(then, now);
+        now = then;
+        if (stable) break;
+    }
+    buf_add(out, now);
+    return i;
+}
+
+static bool has_upper(str s) {
+    unsigned found = 0;
+    for (size_t i = 0; i < s.n; i++) found |= (unsigned)(s.p[i] >= 'A' && s.p[i] <= 'Z');
+    return found != 0;
+}
+
+static str apply(const form *f, str s) {
+    size_t end = run_end(f, s, 0);
+    if (end == s.n && !(f->fold && has_upper(s))) return s;
+    buf out = buf_new(f->a, SIZE_MAX / 4);
+    out.cap = s.n + s.n / 8 + 16; // most texts keep their size: one block instead of doubling
+    out.p = arena_alloc(f->a, out.cap);
+    for (size_t i = 0;;) {
+        copy_run(f, &out, str_sub(s, i, end));
+        if (end == s.n) break;
+        i = add_segment(f, &out, s, end);
+        end = run_end(f, s, i);
+    }
+    return buf_str(&out);
+}
+
+str utf8_nfc(arena *a, str s) {
+    form f = {.a = a, .options = UTF8PROC_STABLE | UTF8PROC_COMPOSE};
+    return apply(&f, s);
+}
+
+str utf8_nfkc(arena *a, str s) {
+    form f = {.a = a, .options = UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT};
+    return apply(&f, s);
+}
+
+str utf8_fold(arena *a, str s) {
+    form f = {.a = a,
+              .options = UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT | UTF8PROC_CASEFOLD,
+              .fold = true};
+    return apply(&f, s);
+}
