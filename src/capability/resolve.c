@@ -1,0 +1,228 @@
+// capability: the order of resolution, and the tools dimension with its permissions. Each dimension has a
+// function that mounts what is there and leaves a row for every declared item. Nothing here reads a file or a
+// clock.
+#include "capability/capability_int.h"
+#include <stdlib.h>
+
+const char *item_state_name(item_state s) {
+    static const char *const names[] = {"granted",     "deferred", "missing",  "disabled",
+                                        "unconnected", "narrowed", "withheld", "refused"};
+    return names[s];
+}
+
+report_row *row_add(resolve_ctx *c, const char *dimension, str name, item_state state, str reason,
+                    def_place at) {
+    vec_push(
+        c->a, &c->g->report,
+        ((report_row){.dimension = dimension, .name = name, .state = state, .reason = reason, .at = at}));
+    return &c->g->report.p[c->g->report.n - 1];
+}
+
+void row_rule(resolve_ctx *c, report_row *row, str rule, const char *effect, def_place at) {
+    vec_push(c->a, &row->rules, ((item_rule){.rule = rule, .effect = str_z(effect), .at = at}));
+}
+
+report_row *row_find(resolve_ctx *c, const char *dimension, str name) {
+    for (vec_each(report_row, r, &c->g->report))
+        if (str_eq(str_z(r->dimension), str_z(dimension)) && str_eq(r->name, name)) return r;
+    return NULL;
+}
+
+bool tool_here(const resolve_ctx *c, const tool_spec *spec) {
+    return c->h->tools[toolspec_index(spec)];
+}
+
+grant_tool *tool_mount(resolve_ctx *c, const tool_spec *spec) {
+    for (vec_each(grant_tool, t, &c->g->tools))
+        if (t->spec == spec) return t;
+    vec_push(
+        c->a, &c->g->tools,
+        ((grant_tool){.spec = spec, .schema = str_z(spec->schema), .description = str_z(spec->description)}));
+    return &c->g->tools.p[c->g->tools.n - 1];
+}
+
+const grant_tool *grant_find(const grant *g, str name) {
+    for (vec_each(const grant_tool, t, &g->tools))
+        if (str_eq(str_z(t->spec->name), name)) return t;
+    return NULL;
+}
+
+size_t grant_deferred_match(const grant *g, str name) {
+    size_t n = 0;
+    for (vec_each(const grant_tool, t, &g->tools))
+        if (t->deferred && (str_ieq(str_z(t->spec->name), name) || str_eq(str_z(t->spec->group), name))) n++;
+    return n;
+}
+
+// --- Permissions
+// ---------------------------------------------------------------------------------------------------------------
+
+static grant_axis axis_of(const definition *def, const def_axis *block) {
+    return (grant_axis){.bounded = def->has_permissions, .prefixes = block->entries};
+}
+
+static const grant_axis *axis_for(const grant *g, tool_axis axis) {
+    switch (axis) {
+    case AXIS_READ: return &g->read;
+    case AXIS_WRITE: return &g->write;
+    case AXIS_RUN: return &g->run;
+    case AXIS_NET: return &g->net;
+    case AXIS_NONE: break;
+    }
+    return NULL;
+}
+
+static const def_axis *block_for(const definition *def, tool_axis axis) {
+    static const def_axis none = {0};
+    switch (axis) {
+    case AXIS_READ: return &def->read;
+    case AXIS_WRITE: return &def->write;
+    case AXIS_RUN: return &def->run;
+    case AXIS_NET: return &def->net;
+    case AXIS_NONE: break;
+    }
+    return &none;
+}
+
+static str axis_label(arena *a, tool_axis axis, const grant_axis *g) {
+    return str_fmt(a, "permissions.%s: [" STR_FMT "]", axis_name(axis),
+                   STR_ARG(str_join(a, g->prefixes.p, g->prefixes.n, S(", "))));
+}
+
+// --- Tools
+// -------------------------------------------------------------------------------------------------------------------------
+
+static void resolve_tool(resolve_ctx *c, const tool_spec *spec, def_place at) {
+    const definition *def = c->def;
+    str name = str_z(spec->name),
+        declared = def->tools_all ? S("tools: all") : str_fmt(c->a, "tools: %s", spec->name);
+    const grant_axis *axis = axis_for(c->g, spec->axis);
+    def_place block_at = block_for(def, spec->axis)->present ? block_for(def, spec->axis)->at : at;
+    if (!tool_here(c, spec)) {
+        report_row *r = row_add(c, "tools", name, ITEM_MISSING,
+                                S("not in this host's toolset: this version has no such tool yet"), at);
+        row_rule(c, r, declared, "declares", at);
+        row_rule(c, r, S("the host's toolset"), "lacks it", (def_place){0});
+        return;
+    }
+    if (spec == toolspec_find(S("use_skill"))) {
+        // Mounted by the skills dimension, which knows whether there is one to use.
+        if (!def->skills.n) {
+            report_row *r = row_add(c, "tools", name, ITEM_REFUSED,
+                                    S("no skills are declared, so it grants nothing"), at);
+            row_rule(c, r, declared, "declares", at);
+            row_rule(c, r, S("skills: absent"), "leaves nothing to use", (def_place){0});
+        }
+        return;
+    }
+    if (axis && axis->bounded && !axis->prefixes.n) {
+        report_row *r = row_add(c, "tools", name, ITEM_REFUSED,
+                                str_fmt(c->a, "`permissions` has no `%s`", axis_name(spec->axis)), at);
+        row_rule(c, r, declared, "declares", at);
+        row_rule(c, r, str_fmt(c->a, "permissions without `%s`", axis_name(spec->axis)), "removes", block_at);
+        return;
+    }
+    tool_mount(c, spec);
+    bool narrowed = axis && axis->bounded && !(axis->prefixes.n == 1 && str_eq(axis->prefixes.p[0], S(".")));
+    str label = narrowed ? axis_label(c->a, spec->axis, axis) : (str){0};
+    report_row *r = row_add(c, "tools", name, narrowed ? ITEM_NARROWED : ITEM_GRANTED,
+                            narrowed ? str_fmt(c->a, "only " STR_FMT, STR_ARG(label)) : (str){0}, at);
+    row_rule(c, r, declared, "grants", at);
+    if (narrowed) row_rule(c, r, label, "narrows", block_at);
+}
+
+void resolve_tools(resolve_ctx *c) {
+    const definition *def = c->def;
+    c->g->read = axis_of(def, &def->read);
+    c->g->write = axis_of(def, &def->write);
+    c->g->run = axis_of(def, &def->run);
+    c->g->net = axis_of(def, &def->net);
+    for (size_t i = 0; i < def->n_tools; i++) resolve_tool(c, def->tools[i].tool, def->tools[i].at);
+}
+
+// --- Main's quartet
+// -------------------------------------------------------------------------------------------------------------------
+
+void resolve_main(resolve_ctx *c) {
+    if (c->g->role != ROLE_MAIN) return;
+    size_t n;
+    const tool_spec *all = toolspec_all(&n);
+    for (size_t i = 0; i < n; i++) {
+        if (!(all[i].flags & TOOL_MAIN)) continue;
+        if (tool_here(c, &all[i])) tool_mount(c, &all[i]);
+        report_row *r = row_add(
+            c, "tools", str_z(all[i].name), tool_here(c, &all[i]) ? ITEM_GRANTED : ITEM_MISSING,
+            tool_here(c, &all[i]) ? (str){0} : S("not yet: this version runs no main agent"), (def_place){0});
+        row_rule(c, r, S("role main"), "mounts", (def_place){0});
+    }
+}
+
+// --- Budgets and model
+// --------------------------------------------------------------------------------------------------------------
+
+static int64_t lower(int64_t declared, int64_t ceiling) {
+    return declared > 0 && declared < ceiling ? declared : ceiling;
+}
+
+void resolve_budgets(resolve_ctx *c) {
+    const definition *def = c->def;
+    const host *h = c->h;
+    grant *g = c->g;
+    // maxTurns may go above the default of 60; config's own ceilings bind the others.
+    g->turns = def->max_turns > 0 ? def->max_turns : h->turns;
+    g->minutes = def->minutes > 0 ? def->minutes : h->minutes;
+    g->tokens = def->tokens > 0 ? def->tokens : h->tokens;
+    g->idle_seconds = lower(0, h->idle_seconds);
+    g->tool_bytes = h->tool_bytes;
+    g->run_bytes = h->run_bytes;
+    g->model = def->model.n ? def->model : h->default_model;
+    g->model_origin = def->model.n ? str_fmt(c->a, STR_FMT ":%u", STR_ARG(def->file), def->model_at.line)
+                                   : S("the configured default");
+    if (def->has_cost) {
+        g->refusal_status = DEP_ERR_NOT_YET;
+        g->refusal = S("limits.cost: not yet. Cost limits are not enforced in this version, so a definition "
+                       "that sets one does not run; use limits.tokens and maxTurns");
+        row_add(c, "limits", S("cost"), ITEM_REFUSED,
+                S("not yet: cost limits are not enforced in this version"), def->cost_at);
+    }
+}
+
+// --- All of it
+// ------------------------------------------------------------------------------------------------------------------------
+
+static int by_table(const void *x, const void *y) {
+    size_t i = toolspec_index(((const grant_tool *)x)->spec),
+           j = toolspec_index(((const grant_tool *)y)->spec);
+    return (i > j) - (i < j);
+}
+
+dep_status resolve(arena *a, const definition *def, const host *h, agent_role role, grant *ret, diags *d,
+                   dep_err *err) {
+    ARENA_CATCH(a, err);
+    grant g = {.role = role,
+               .agent = def->name,
+               .identity = def->identity,
+               .description = def->description,
+               .workspace = h->workspace,
+               .mcp_search = def->mcp_search,
+               .body = def->prompt};
+    resolve_ctx c = {.a = a, .def = def, .h = h, .g = &g, .d = d};
+    resolve_tools(&c);
+    resolve_skills(&c);
+    resolve_knowledge(&c);
+    resolve_mcp(&c);
+    resolve_memory(&c);
+    resolve_main(&c);
+    if (g.tools.n) qsort(g.tools.p, g.tools.n, sizeof(grant_tool), by_table);
+    resolve_residency(&c);
+    resolve_gates(&c);
+    resolve_budgets(&c);
+    for (vec_each(const grant_tool, t, &g.tools))
+        if (t->spec->flags & TOOL_CHANGES) g.can_change = true;
+    if (!g.tools.n && !g.refusal.n) {
+        g.refusal_status = DEP_ERR_INVALID;
+        g.refusal = S("no tool of it exists here, so a delegation could do nothing");
+    }
+    *ret = g;
+    return DEP_OK;
+}
