@@ -36,3 +36,7 @@ decision policy_decide(arena *a, const gate *gates, size_t n, const tool_spec *t
 
 // Is `path` (normal form) at or below one of the prefixes? "." covers everything.
 bool path_under(str path, const str *prefixes, size_t n);
+
+// Rule B5: why a file must not be read without a card, or NULL: .env*, *.pem, id_*, .netrc, .npmrc, .git/**
+// (compared ASCII case-insensitively).
+const char *path_sensitive(str path);
