@@ -2,12 +2,19 @@
 // back. Bundled `quote` needs no key and no network.
 #pragma once
 #include <deputy/arena.h>
+#include <deputy/buf.h>
 #include <deputy/err.h>
 #include <deputy/json.h>
 #include <deputy/str.h>
 #include <deputy/sys.h>
 
-typedef enum { BLOCK_TEXT, BLOCK_THINKING, BLOCK_TOOL_USE, BLOCK_TOOL_RESULT } block_kind;
+typedef enum {
+    BLOCK_TEXT,
+    BLOCK_THINKING, // empty text: the provider keeps it to itself (redacted)
+    BLOCK_TOOL_USE,
+    BLOCK_TOOL_RESULT,
+    BLOCK_OTHER, // of a kind that this build does not know: only `raw`, echoed
+} block_kind;
 typedef struct {
     block_kind kind;
     str text;      // TEXT, THINKING: the text; TOOL_RESULT: the result
@@ -89,12 +96,19 @@ typedef struct model_provider model_provider;
 [[nodiscard]] dep_status model_open(arena *a, const model_config *c, const sys_clock *clock, model_provider **ret, dep_err *err);
 // One model call, blocking. On failure *ret still holds what had streamed before (blocks so far). Errors: NETWORK, TIMEOUT, PROVIDER (with the API's message, redacted), CANCELLED, LIMIT.
 [[nodiscard]] dep_status model_call(model_provider *p, arena *a, const model_request *req, const model_sink *sink, model_reply *ret, dep_err *err);
-// The tool array as that API gets it (JSON text), stable bytes.
+// The tool array as that API gets it (JSON text), stable bytes; empty for an API that this build does not know.
 str model_tools_json(arena *a, str api, const model_tool *tools, size_t n);
 // Request body as sent (for tests and --events debugging), without secrets.
 str model_request_json(arena *a, const model_provider *p, const model_request *req);
-// Replaces the secret in raw, URL-encoded, JSON-escaped and base64 form by "***".
+// Replaces each secret of at least SECRET_MIN bytes by "***", raw, with any byte percent-encoded, with any character escaped as in JSON, and within
+// base64 (both alphabets, all three alignments).
+enum { SECRET_MIN = 4 }; // shorter ones would blank out ordinary text
 str secret_redact(arena *a, str text, const str *secrets, size_t n);
+// The same for text that comes in pieces: a secret across their edges is found. What may be the start of one is held back until more comes.
+typedef struct redactor redactor;
+redactor *redact_new(arena *a, const str *secrets, size_t n);
+void redact_feed(redactor *r, str chunk, buf *out);
+void redact_end(redactor *r, buf *out);
 
 // The one line put after the task by the run loop begins with this; `quote` leaves it out of its query.
 #define TASK_DATE_PREFIX "Date: "

@@ -1,0 +1,118 @@
+// model: the table of APIs, checked configurations, and what the clients share. Knows no wire format.
+#include "model/model_int.h"
+#include <deputy/utf8.h>
+#include <time.h>
+
+static const model_api *const apis[] = {&model_api_anthropic, &model_api_quote};
+static const char *const reserved[] = {"openai", "openai-responses"};
+
+static const model_api *find_api(str name) {
+    for (size_t i = 0; i < sizeof apis / sizeof *apis; i++)
+        if (str_eq(name, str_z(apis[i]->api))) return apis[i];
+    return NULL;
+}
+
+static str default_str(arena *a, str s, const char *dflt) {
+    return s.n ? str_dup(a, s) : str_z(dflt);
+}
+
+// Goes into a header: a line break in it would begin another one.
+static dep_status check_key(str name, str key, dep_err *err) {
+    for (size_t i = 0; i < key.n; i++)
+        if ((unsigned char)key.p[i] <= ' ' || key.p[i] == 127)
+            return err_set(err, DEP_ERR_INVALID,
+                           "the key of " STR_FMT " holds a blank, a line break or a control character",
+                           STR_ARG(name));
+    return DEP_OK;
+}
+
+dep_status model_open(arena *a, const model_config *c, const sys_clock *clock, model_provider **ret,
+                      dep_err *err) {
+    ARENA_CATCH(a, err);
+    const model_api *api = find_api(c->api);
+    for (size_t i = 0; !api && i < sizeof reserved / sizeof *reserved; i++)
+        if (str_eq(c->api, str_z(reserved[i])))
+            return err_set(err, DEP_ERR_NOT_YET, "the api '%s' is not there yet; there are: anthropic, quote",
+                           reserved[i]);
+    if (!api)
+        return err_set(err, DEP_ERR_INVALID, "there is no api '" STR_FMT "'; there are: anthropic, quote",
+                       STR_ARG(c->api));
+    model_provider *p = NEW(a, model_provider);
+    p->api = api;
+    p->clock = clock;
+    p->config = (model_config){
+        .name = default_str(a, c->name, api->api),
+        .api = str_z(api->api),
+        .url = default_str(a, c->url, api->default_url),
+        .key = str_dup(a, c->key),
+        .ca_file = str_dup(a, c->ca_file),
+        .max_tokens = c->max_tokens ? c->max_tokens : MODEL_MAX_TOKENS_DEFAULT,
+        .connect_ms = c->connect_ms ? c->connect_ms : MODEL_CONNECT_MS,
+        .first_byte_ms = c->first_byte_ms ? c->first_byte_ms : MODEL_FIRST_BYTE_MS,
+        .idle_ms = c->idle_ms ? c->idle_ms : MODEL_IDLE_MS,
+        .retry_base_ms = c->retry_base_ms ? c->retry_base_ms : MODEL_RETRY_BASE_MS,
+    };
+    if (api->default_url) {
+        TRY(check_key(p->config.name, p->config.key, err));
+        TRY(http_url_check(a, p->config.url, p->config.key.n > 0, &p->url, err));
+        p->http = http_client_new(a, clock);
+    }
+    *ret = p;
+    return DEP_OK;
+}
+
+dep_status model_call(model_provider *p, arena *a, const model_request *req, const model_sink *sink,
+                      model_reply *ret, dep_err *err) {
+    ARENA_CATCH(a, err);
+    *ret = (model_reply){0};
+    if (model_cancelled(sink)) return err_set(err, DEP_ERR_CANCELLED, "stopped");
+    return p->api->call(p, a, req, sink, ret, err);
+}
+
+str model_tools_json(arena *a, str api, const model_tool *tools, size_t n) {
+    const model_api *found = find_api(api);
+    return found ? found->tools_json(a, tools, n) : (str){0};
+}
+
+str model_request_json(arena *a, const model_provider *p, const model_request *req) {
+    return secret_redact(a, p->api->request_json(a, p, req), &p->config.key, 1);
+}
+
+bool model_cancelled(const model_sink *sink) {
+    return sink && sink->cancelled && sink->cancelled(sink->ctx);
+}
+
+bool model_wait(const model_sink *sink, int64_t ms) {
+    enum { SLICE_MS = 50 };
+    for (;;) {
+        if (model_cancelled(sink)) return false;
+        if (ms <= 0) return true;
+        int64_t slice = ms < SLICE_MS ? ms : SLICE_MS;
+        nanosleep(&(struct timespec){.tv_nsec = slice * 1000000}, NULL);
+        ms -= slice;
+    }
+}
+
+int64_t model_backoff_ms(const model_provider *p, int attempt) {
+    int64_t ms = p->config.retry_base_ms;
+    for (int i = 0; i < attempt && ms < MODEL_RETRY_STEP_MAX_MS; i++) ms *= 2;
+    if (ms > MODEL_RETRY_STEP_MAX_MS) ms = MODEL_RETRY_STEP_MAX_MS;
+    // Between a half and the whole, so that many delegations that were refused together do not come back
+    // together.
+    uint32_t r;
+    p->clock->random(p->clock->ctx, &r, sizeof r);
+    return ms / 2 + (int64_t)(r % (uint64_t)(ms / 2 + 1));
+}
+
+str model_foreign_message(arena *a, const model_provider *p, str text) {
+    if (p) text = secret_redact(a, text, &p->config.key, 1);
+    return str_trim(foreign(a, str_trim(text), FOREIGN_LINE, MODEL_MESSAGE_CHARS));
+}
+
+void model_block_set_input(arena *a, model_block *b, str text) {
+    json *parsed;
+    str trimmed = str_trim(text);
+    b->input = trimmed.n ? trimmed : S("{}");
+    b->bad_input = json_parse(a, b->input, 0, &parsed, NULL) != DEP_OK || parsed->kind != JSON_OBJECT;
+    if (b->bad_input) b->input = text;
+}
