@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <utf8proc.h>
 
-// Words that only Deputy's prompts use as tags stand here; each is compared with a whole word. A new tag of a
-// prompt or of a tool result is added here first.
+// The tags of Deputy's prompts and tool results; each is compared with a whole word. A new tag is added here
+// first, or text could imitate it. system_reminder is what hosts use for their own words.
 static const char *const tags[] = {
     "available_skills",
     "skill",
@@ -46,6 +46,7 @@ typedef struct {
     size_t i;
     int32_t pieces[PIECES_MAX];
     int n, at; // pieces of the code point read last that are still to be given out
+    bool gap;  // something hidden stood before what was read last; it will be written out in its place
 } reader;
 
 typedef struct {
@@ -78,36 +79,48 @@ static bool is_blank(uint32_t cp) {
     return c >= UTF8PROC_CATEGORY_ZS && c <= UTF8PROC_CATEGORY_ZP;
 }
 
+// The next code point, decomposed and folded but not yet judged, or LETTERS_END.
+static uint32_t read_piece(reader *r) {
+    if (r->at < r->n) return (uint32_t)r->pieces[r->at++];
+    if (r->i >= r->s.n) return LETTERS_END;
+    uint32_t cp = utf8_next(r->s, &r->i);
+    if (cp == UTF8_BAD) return UTF8_REPLACEMENT;
+    if (cp < 0x80 || is_blank(cp)) return cp;
+    int last = 0;
+    utf8proc_option_t how = UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT | UTF8PROC_CASEFOLD;
+    utf8proc_ssize_t n = utf8proc_decompose_char((utf8proc_int32_t)cp, r->pieces, PIECES_MAX, how, &last);
+    if (n < 1 || n > PIECES_MAX) return cp;
+    r->n = (int)n;
+    r->at = 1;
+    return (uint32_t)r->pieces[0];
+}
+
+// Blanks that are not kept as they are.
+static bool is_hidden_blank(const reader *r, uint32_t cp) {
+    if (cp == '\r') return r->i == r->s.n || r->s.p[r->i] != '\n';
+    return (utf8_is_control(cp) && cp != '\t' && cp != '\n') || utf8_is_invisible(cp);
+}
+
 // The next code point as it would be read, or LETTERS_END.
 static uint32_t read_next(reader *r) {
+    r->gap = false;
     for (;;) {
-        uint32_t cp;
-        if (r->at < r->n) {
-            cp = (uint32_t)r->pieces[r->at++];
-        } else {
-            if (r->i >= r->s.n) return LETTERS_END;
-            cp = utf8_next(r->s, &r->i);
-            if (cp == UTF8_BAD) return UTF8_REPLACEMENT;
-            if (cp >= 0x80 && !is_blank(cp)) {
-                int last = 0;
-                utf8proc_option_t how =
-                    UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT | UTF8PROC_CASEFOLD;
-                utf8proc_ssize_t n =
-                    utf8proc_decompose_char((utf8proc_int32_t)cp, r->pieces, PIECES_MAX, how, &last);
-                r->n = n > 0 && n <= PIECES_MAX ? (int)n : 0;
-                r->at = 0;
-                if (r->n) cp = (uint32_t)r->pieces[r->at++];
-            }
+        uint32_t cp = read_piece(r);
+        if (is_blank(cp)) {
+            r->gap = r->gap || is_hidden_blank(r, cp);
+            return cp;
         }
-        if (is_blank(cp)) return cp;
-        if (utf8_is_control(cp) || utf8_is_bidi(cp) || utf8_is_invisible(cp) || utf8_is_mark(cp)) continue;
-        return plain(cp);
+        if (utf8_is_control(cp) || utf8_is_bidi(cp) || utf8_is_invisible(cp))
+            r->gap = true;
+        else if (!utf8_is_mark(cp))
+            return plain(cp);
     }
 }
 
 static bool is_slash(uint32_t cp) {
     return cp == '/' || cp == '\\' || cp == 0x2044 || cp == 0x2215 || cp == 0x29F8;
 }
+
 static bool is_word(uint32_t cp) {
     if (cp < 0x80) return (cp >= 'a' && cp <= 'z') || (cp >= '0' && cp <= '9') || cp == '_';
     return utf8_is_letter(cp) || utf8_is_decimal(cp);
@@ -131,11 +144,11 @@ static bool begins_tag_name(str word) {
 // the end of a tag, an attribute, or the end of the text.
 static bool closes_tag(reader r, uint32_t cp) {
     bool apart = false;
-    while (is_blank(cp)) {
+    while (is_blank(cp) && !r.gap) {
         apart = true;
         cp = read_next(&r);
     }
-    return cp == '>' || is_slash(cp) || cp == LETTERS_END || (apart && is_word(cp));
+    return r.gap || cp == '>' || is_slash(cp) || cp == LETTERS_END || (apart && is_word(cp));
 }
 
 // r stands after a `<`. Text that ends within what may become a tag counts as one: more may be put behind it.
@@ -154,9 +167,10 @@ static bool tag_follows(reader *r) {
     for (;; cp = read_next(r)) {
         bool dash = cp == '-' || cp == 0x2010 || cp == 0x2011 || cp == 0x2013 || cp == 0x2212;
         if (cp == LETTERS_END) return begins_tag_name(str_n(word, n));
+        // <task, something hidden, list>: with the hidden one written out it reads as <task again.
+        if (r->gap && is_tag_name(str_n(word, n))) return true;
         if (!is_word(cp) || dash) {
-            bool closed = !apart || slash || closes_tag(*r, cp);
-            if (closed && is_tag_name(str_n(word, n))) return true;
+            if (is_tag_name(str_n(word, n)) && (!apart || slash || closes_tag(*r, cp))) return true;
             if (!dash) return false;
             cp = '_'; // tool-result reads as tool_result
         }

@@ -58,8 +58,7 @@ static bool zwj_belongs(str s, size_t at, uint32_t after) {
         bool killer = utf8proc_get_property((utf8proc_int32_t)before)->combining_class == 9;
         return killer || joins(after);
     }
-    if (is_emoji_selector(before)) before = utf8_prev(s, &at);
-    if (is_skin_tone(before)) before = utf8_prev(s, &at);
+    if (is_emoji_selector(before) || is_skin_tone(before)) before = utf8_prev(s, &at);
     return is_emoji(before) && is_emoji(after);
 }
 
