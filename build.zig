@@ -14,19 +14,26 @@ const core_files = [_][]const u8{
     "base/arena.c",
     "base/buf.c",
     "base/clock.c",
+    "base/decode.c",
     "base/diag.c",
     "base/digest.c",
     "base/dirs.c",
     "base/err.c",
     "base/file_io.c",
     "base/file_open.c",
+    "base/foreign.c",
     "base/glob.c",
     "base/glob_match.c",
+    "base/invisible.c",
+    "base/json_read.c",
+    "base/json_write.c",
     "base/lock.c",
     "base/log.c",
     "base/path.c",
     "base/spawn.c",
     "base/str.c",
+    "base/utf8.c",
+    "base/utf8_fold.c",
     // 1 assets
     "assets/assets.c",
     // 2 yaml
@@ -35,9 +42,12 @@ const core_files = [_][]const u8{
     "toolspec/foreign.c",
     "toolspec/toolspec.c",
     // 2 trust
+    "trust/list.c",
     // 2 search
     // 2 store
     // 3 policy
+    "policy/gate.c",
+    "policy/sensitive.c",
     // 3 definition
     "definition/keys.c",
     "definition/layer.c",
@@ -47,13 +57,31 @@ const core_files = [_][]const u8{
     "definition/rules.c",
     "definition/text.c",
     // 3 config
+    "config/config.c",
+    "config/keys.c",
     // 3 model
+    "model/anthropic.c",
+    "model/anthropic_request.c",
+    "model/anthropic_stream.c",
+    "model/curl_load.c",
+    "model/http.c",
+    "model/model.c",
+    "model/quote.c",
+    "model/redact.c",
+    "model/sse.c",
+    "model/url.c",
     // 4 knowledge
+    "knowledge/knowledge.c",
     // 4 memory
     // 4 skills
     // 4 capability
+    "capability/access.c",
+    "capability/dimensions.c",
+    "capability/emit.c",
+    "capability/resolve.c",
     // 5 host
     // 5 prompt
+    "prompt/assemble.c",
     // 6 tools
     // 7 delegate
     // 10 cli
@@ -65,7 +93,12 @@ const main_files = [_][]const u8{
 };
 
 /// tests/unit/NAME_test.c, one executable each, by name.
-const suites = [_][]const u8{};
+const suites = [_][]const u8{
+    "assets_assets",
+    "base_foreign",
+    "base_utf8",
+    "trust_list",
+};
 
 /// tests/fuzz/fuzz_NAME.c, replayed over tests/fuzz/regression/NAME/.
 const fuzzers = [_][]const u8{};

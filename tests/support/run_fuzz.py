@@ -12,6 +12,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from clang_build import listed
+from run_tests import SYMBOLIZER
+
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
 MAX_LEN = 65536
@@ -29,7 +32,8 @@ def fuzz(target, seconds):
     words = ROOT / "tests" / "fuzz" / f"{target}.dict"
     if words.exists():
         command.append(f"-dict={words}")
-    env = os.environ | {"ASAN_OPTIONS": "detect_leaks=1:allow_addr2line=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
+    env = os.environ | {"ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "print_stacktrace=1",
+                        "ASAN_SYMBOLIZER_PATH": SYMBOLIZER, "UBSAN_SYMBOLIZER_PATH": SYMBOLIZER}
     log = BUILD / "findings" / f"{target}.log"
     with log.open("wb") as output:
         code = subprocess.run(command, cwd=ROOT, env=env, stdout=output, stderr=subprocess.STDOUT).returncode
@@ -40,8 +44,6 @@ def fuzz(target, seconds):
 
 
 def main(arguments):
-    sys.path.insert(0, str(ROOT / "tests" / "support"))
-    from clang_build import listed
     seconds, wanted = 60, []
     for argument in arguments:
         if argument.isdigit() and int(argument) > 0:

@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 KINDS = ("unit", "e2e", "fuzz")
 TAP = re.compile(r"^(ok|not ok) \d+ (?:- (.*)|# SKIP (.*))$")
 PLAN = re.compile(r"^1\.\.(\d+)$")
+SYMBOLIZER = "/usr/lib/llvm-19/bin/llvm-symbolizer"
 TAIL = 60  # lines of output shown of a failed end-to-end test or replay
 
 
@@ -35,21 +36,21 @@ class Outcome:
 
 
 def run_program(argv, env, timeout):
-    """Exit code (None after a timeout) and the merged output. The whole process group ends with the test."""
-    with subprocess.Popen(argv, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, start_new_session=True) as process:
+    """Exit code (None after a timeout) and the merged output. What the program left running ends with it."""
+    with tempfile.TemporaryFile() as output:  # a pipe would wait for left-over children that hold it
+        process = subprocess.Popen(argv, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=output,
+                                   stderr=subprocess.STDOUT, start_new_session=True)
         try:
-            output, _ = process.communicate(timeout=timeout)
-            code = process.returncode
+            code = process.wait(timeout=timeout)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            output, _ = process.communicate()
             code = None
         try:
             os.killpg(process.pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
-    return code, output.decode("utf-8", "replace")
+        process.wait()
+        output.seek(0)
+        return code, output.read().decode("utf-8", "replace")
 
 
 def ended(code, timeout):
@@ -75,7 +76,8 @@ class Runner:
             (scratch / name).mkdir()
         env |= {"HOME": str(scratch / "home"), "TMPDIR": str(scratch / "tmp"), "LC_ALL": "C.UTF-8", "TZ": "UTC",
                 "DEPUTY": str(self.prefix / "bin" / "deputy"), "CMOCKA_MESSAGE_OUTPUT": "TAP"}
-        env.setdefault("ASAN_OPTIONS", "detect_leaks=1:detect_stack_use_after_return=1:allow_addr2line=1")
+        env |= {k: SYMBOLIZER for k in ("ASAN_SYMBOLIZER_PATH", "UBSAN_SYMBOLIZER_PATH")}
+        env.setdefault("ASAN_OPTIONS", "detect_leaks=1:detect_stack_use_after_return=1")
         env.setdefault("UBSAN_OPTIONS", "print_stacktrace=1:halt_on_error=1")
         env.setdefault("TSAN_OPTIONS", "halt_on_error=1")
         return env
@@ -145,7 +147,7 @@ def find_jobs(options):
     unit, fuzz, e2e = prefix / "tests" / "unit", prefix / "tests" / "fuzz", ROOT / "tests" / "e2e"
     listed = {kind: listed_in_build(name) for kind, name in (("unit", "suites"), ("fuzz", "fuzzers"))}
     jobs = [("unit", name, unit / name) for name in listed["unit"]]
-    jobs += [("e2e", path.stem, path) for path in sorted(e2e.iterdir())
+    jobs += [("e2e", path.stem, path) for path in sorted(e2e.glob("*"))
              if path.suffix in (".sh", ".py") and path.name[0] not in "._" and not path.stem.endswith("_lib")]
     jobs += [("fuzz", name, fuzz / name) for name in listed["fuzz"]]
     only = options.only.split(",")
