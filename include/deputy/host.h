@@ -1,0 +1,110 @@
+// host: the workspace as it is. Finds its root, reads config, layers, switches, trust, skills and memory,
+// decides which definition is in effect, and fills the plain `host` value for resolve(). All impurity of
+// resolution is here.
+#pragma once
+#include <deputy/arena.h>
+#include <deputy/capability.h>
+#include <deputy/config.h>
+#include <deputy/definition.h>
+#include <deputy/diag.h>
+#include <deputy/err.h>
+#include <deputy/memory.h>
+#include <deputy/search.h>
+#include <deputy/skills.h>
+#include <deputy/store.h>
+#include <deputy/sys.h>
+#include <deputy/trust.h>
+
+typedef struct {
+    str dir; // -C, or empty: found from cwd
+    const char *(*getenv)(const char *name);
+    const sys_clock *clock;
+    const bool *bodies; // by toolspec index: the tools that have a body in this program
+} workspace_opts;
+
+typedef enum { AGENT_EFFECTIVE, AGENT_SHADOWED, AGENT_INVALID, AGENT_DISABLED, AGENT_UNTRUSTED } agent_state;
+const char *agent_state_name(agent_state s);
+
+typedef struct {
+    definition def;
+    ydoc *doc;
+    diags diags;
+    agent_state state;
+    str reason; // why it is not in effect: "duplicate of …", "confusable", "switched off", "never trusted", …
+    str shadowed_by; // file of the winner
+    trust_state trust;
+    str old_reach;   // recorded reach, when trust is TRUST_CHANGED
+    bool holds_name; // no farther one takes over its name
+} agent_entry;
+
+typedef struct workspace workspace;
+struct workspace {
+    arena *a;
+    str root;      // absolute path
+    int fd;        // its directory, held
+    int memory_fd; // where memory lives: the main checkout in a linked worktree
+    str memory_root;
+    sys_dirs dirs;
+    const char *(*getenv)(const char *name);
+    const sys_clock *clock;
+    const bool *bodies;
+    config config;
+    diags diags; // of config, layers, trust: not of one definition
+    trust_list *trust;
+    store *store;            // opened on demand: workspace_store
+    settings settings;       // switches
+    VEC(agent_entry) agents; // in order of layer, then file name
+    bool agents_loaded, skills_loaded;
+    skill_list skills;
+    diags skill_diags;
+    memory_guard *guard;
+};
+
+// Root: dir, else the nearest ancestor of cwd with an entry .deputy or .git, else cwd. /, home and what is
+// above home only when named: INVALID ("name it with -C"). Git configuration never moves it (rule B3). The
+// result lives in `a`.
+[[nodiscard]] dep_status workspace_open(arena *a, const workspace_opts *o, workspace **ret, dep_err *err);
+// Loads definitions of all layers and decides their states. Once per workspace value.
+[[nodiscard]] dep_status workspace_agents(workspace *w, dep_err *err);
+[[nodiscard]] dep_status workspace_skills(workspace *w, dep_err *err);
+// The state database; read_only: NULL when there is none yet.
+[[nodiscard]] dep_status workspace_store(workspace *w, bool read_only, dep_err *err);
+
+// The entry that holds the name. Errors: NOT_FOUND with the nearest name; REFUSED (exit 3) when the holder is
+// not effective, saying why and what to type. The entry is set in both REFUSED and OK cases.
+[[nodiscard]] dep_status workspace_agent(workspace *w, str name, agent_entry **ret, dep_err *err);
+
+typedef struct {
+    bool count_sources; // walk the knowledge globs
+    bool memory_block;  // read the resident block
+} host_opts;
+[[nodiscard]] dep_status workspace_host(workspace *w, const definition *def, const host_opts *o, host *ret,
+                                        dep_err *err);
+// resolve() for an entry with the host value of this workspace.
+[[nodiscard]] dep_status workspace_grant(workspace *w, const definition *def, agent_role role,
+                                         const host_opts *o, grant *ret, diags *d, dep_err *err);
+static inline agent_role role_of(const definition *def) {
+    return str_eq(def->identity, (str)S_INIT("main")) ? ROLE_MAIN : ROLE_DELEGATE;
+}
+
+// The memory scope of a definition; create as memory_open. *ret NULL when not there and not create.
+[[nodiscard]] dep_status workspace_memory(workspace *w, const definition *def, bool create,
+                                          memory_scope **ret, dep_err *err);
+bool workspace_is_memory(void *w, const struct stat *st);
+
+// Files of the workspace as trust names them: relative paths. Records bytes that Deputy itself wrote. Only
+// when new or trusted before (`was`).
+[[nodiscard]] dep_status workspace_record(workspace *w, str file, str bytes, str reach, dep_err *err);
+
+typedef struct {
+    str file, kind; // definition, skill, config, memory
+    str sha256, reach, old_reach, summary;
+    trust_state state;
+} untrusted_file;
+typedef VEC(untrusted_file) untrusted_files;
+// Everything in the workspace that is not trusted.
+[[nodiscard]] dep_status workspace_untrusted(workspace *w, untrusted_files *ret, dep_err *err);
+
+// The directory of a writable layer (made when absent), for new, copy, set, rm.
+[[nodiscard]] dep_status workspace_layer_dir(workspace *w, def_layer layer, bool create, int *ret, str *shown,
+                                             dep_err *err);

@@ -1,0 +1,165 @@
+// host: filling the plain value that resolve() reads: tools with bodies, skills, counts of the sources, the
+// resident block of memory, budgets, models.
+#include "host/host_int.h"
+#include <deputy/file.h>
+#include <deputy/knowledge.h>
+#include <deputy/utf8.h>
+
+// --- Skills
+// ------------------------------------------------------------------------------------------------------------------------
+
+dep_status workspace_skills(workspace *w, dep_err *err) {
+    if (w->skills_loaded) return DEP_OK;
+    w->skills_loaded = true;
+    const struct {
+        const char *dir;
+        skill_layer layer;
+        bool user;
+    } places[] = {
+        {".deputy/skills", SKILL_WORKSPACE, false},
+        {".agents/skills", SKILL_WORKSPACE_ECOSYSTEM, false},
+        {".claude/skills", SKILL_WORKSPACE_ECOSYSTEM, false},
+        {"skills", SKILL_SYSTEM, true},
+        {".agents/skills", SKILL_USER_ECOSYSTEM, true},
+        {".claude/skills", SKILL_USER_ECOSYSTEM, true},
+    };
+    enum { PLACES = sizeof places / sizeof *places };
+    skill_root roots[PLACES];
+    struct stat seen[PLACES];
+    size_t n = 0;
+    for (size_t i = 0; i < PLACES; i++) {
+        int fd;
+        dep_err why;
+        str base = places[i].layer == SKILL_SYSTEM ? w->dirs.config : w->dirs.home;
+        dep_status st = places[i].user
+                            ? dir_open(path_join(w->a, base, str_z(places[i].dir)), &fd, &why)
+                            : dir_open_at(w->fd, str_z(places[i].dir), FILE_LINKS_INSIDE, &fd, &why);
+        str label = places[i].layer == SKILL_USER_ECOSYSTEM ? str_fmt(w->a, "~/%s", places[i].dir)
+                    : places[i].user                        ? path_join(w->a, base, str_z(places[i].dir))
+                                                            : str_z(places[i].dir);
+        if (st != DEP_OK) {
+            if (st != DEP_ERR_NOT_FOUND)
+                diags_add(&w->skill_diags, (diag){.severity = SEV_WARNING,
+                                                  .code = "SKL000",
+                                                  .file = label,
+                                                  .msg = str_dup(w->a, str_z(why.msg)),
+                                                  .hint = S("its skills are not read")});
+            continue;
+        }
+        arena_defer_close(w->a, fd);
+        bool twice = fstat(fd, &seen[n]) != 0;
+        for (size_t j = 0; j < n && !twice; j++)
+            twice = seen[j].st_ino == seen[n].st_ino && seen[j].st_dev == seen[n].st_dev;
+        if (!twice) roots[n++] = (skill_root){.dir = fd, .label = label, .layer = places[i].layer};
+    }
+    return skills_find(w->a, roots, n, w->trust, &w->skills, &w->skill_diags, err);
+}
+
+static void fill_skills(workspace *w, host *h) {
+    for (vec_each(const skill, s, &w->skills))
+        if (!s->shadowed_by.n)
+            vec_push(w->a, &h->skills,
+                     ((host_skill){.name = s->name,
+                                   .description = s->description,
+                                   .location = s->location,
+                                   .withheld = s->withheld,
+                                   .hidden = s->hidden}));
+}
+
+// --- Memory
+// ------------------------------------------------------------------------------------------------------------------------
+
+bool workspace_is_memory(void *p, const struct stat *st) {
+    workspace *w = p;
+    dep_err err;
+    // Without the set of inodes nothing can be told apart, so nothing is read.
+    if (!w->guard && memory_guard_make(w->a, w->memory_fd, &w->guard, &err) != DEP_OK) return true;
+    return memory_guard_hit(w->guard, st);
+}
+
+dep_status workspace_memory(workspace *w, const definition *def, bool create, memory_scope **ret,
+                            dep_err *err) {
+    memory_kind kind = def->memory == DEF_MEMORY_SHARED ? MEMORY_SHARED : MEMORY_PRIVATE;
+    str dir = memory_dir(w->a, kind, def->identity, str_z(layer_name(def->layer)));
+    return memory_open(w->a, w->memory_fd, dir, create, w->trust, w->clock, ret, err);
+}
+
+static dep_status fill_memory(workspace *w, const definition *def, host *h, dep_err *err) {
+    memory_scope *scope = NULL;
+    memory_block block = {0};
+    dep_err why;
+    dep_status st = workspace_memory(w, def, false, &scope, &why);
+    if (st == DEP_ERR_NOMEM) return err_set(err, st, "%s", why.msg);
+    if (st != DEP_OK) {
+        h->memory_unavailable = true;
+        h->memory_reason = str_dup(w->a, str_z(why.msg));
+        return DEP_OK;
+    }
+    if (!scope) return DEP_OK;
+    TRY(memory_resident(w->a, scope, &block, err));
+    for (vec_each(const memory_shown, f, &block.files))
+        vec_push(
+            w->a, &h->memory,
+            ((host_memory_file){.name = f->name, .text = f->text, .chars = f->chars, .shown = f->shown}));
+    for (vec_each(const str, name, &block.left_out))
+        vec_push(w->a, &h->memory_left_out, ((host_named){.name = *name}));
+    for (vec_each(const memory_file, f, &block.withheld))
+        vec_push(w->a, &h->memory_withheld, ((host_named){.name = f->name, .reason = f->withheld}));
+    return DEP_OK;
+}
+
+// --- All of it
+// ------------------------------------------------------------------------------------------------------------------------
+
+static def_gate gate_of(const config_gate *g) {
+    return (def_gate){.text = g->text,
+                      .server = g->server,
+                      .tool = g->tool,
+                      .is_map = g->is_map,
+                      .at = {.file = g->file, .line = g->line}};
+}
+
+dep_status workspace_host(workspace *w, const definition *def, const host_opts *o, host *ret, dep_err *err) {
+    const config *c = &w->config;
+    host h = {.workspace = w->root,
+              .turns = c->limits.turns,
+              .minutes = c->limits.minutes,
+              .idle_seconds = c->limits.idle_seconds,
+              .tokens = c->limits.tokens,
+              .tool_bytes = c->limits.tool_kib * 1024,
+              .run_bytes = c->limits.run_kib * 1024,
+              .default_model = c->model.n ? c->model : S("quote/passages")};
+    size_t n;
+    toolspec_all(&n);
+    for (size_t i = 0; i < n && w->bodies; i++) h.tools[i] = w->bodies[i];
+    if (def->skills.n) {
+        TRY(workspace_skills(w, err));
+        fill_skills(w, &h);
+    }
+    if (def->sources.n && o->count_sources) {
+        size_t *counts = NEW_N(w->a, size_t, def->sources.n);
+        knowledge_opts k = {.root = w->fd,
+                            .sources = def->sources.p,
+                            .n_sources = def->sources.n,
+                            .is_memory = workspace_is_memory,
+                            .ctx = w};
+        search_space space = knowledge_space(w->a, &k);
+        TRY(search_count(&space, counts, err));
+        h.source_files = counts;
+    }
+    if (def->memory != DEF_MEMORY_NONE && o->memory_block) TRY(fill_memory(w, def, &h, err));
+    for (vec_each(const config_gate, g, &c->confirm)) vec_push(w->a, &h.default_gates, gate_of(g));
+    h.n_default_confirm = h.default_gates.n;
+    for (vec_each(const config_gate, g, &c->review)) vec_push(w->a, &h.default_gates, gate_of(g));
+    vec_push(w->a, &h.models, S("quote"));
+    for (vec_each(const config_provider, p, &c->providers)) vec_push(w->a, &h.models, p->name);
+    *ret = h;
+    return DEP_OK;
+}
+
+dep_status workspace_grant(workspace *w, const definition *def, agent_role role, const host_opts *o,
+                           grant *ret, diags *d, dep_err *err) {
+    host h;
+    TRY(workspace_host(w, def, o, &h, err));
+    return resolve(w->a, def, &h, role, ret, d, err);
+}
