@@ -66,3 +66,8 @@ str read_all(const char *path) {
     fclose(f);
     return (str){p, (size_t)n};
 }
+
+bool under_valgrind(void) {
+    const char *preload = getenv("LD_PRELOAD");
+    return preload && strstr(preload, "vgpreload");
+}

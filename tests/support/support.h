@@ -16,8 +16,11 @@ void temp_remove(char *dir);
 // dir/name, parents made as needed. name may hold slashes.
 void temp_write(const char *dir, const char *name, str bytes);
 
-// The path of the shared test material ($DEPUTY_SHARED, else ../shared) followed by /name; malloc'ed. NULL, with a printed
-// line, when it is not there: the test then calls skip().
+// The path of the shared test material ($DEPUTY_SHARED, else ../shared) followed by /name; malloc'ed. NULL,
+// with a printed line, when it is not there: the test then calls skip().
 char *shared_path(const char *name);
 // A whole file, malloc'ed and with a NUL behind it; free(s.p).
 str read_all(const char *path);
+// Valgrind emulates some system calls differently: vfork is fork there, so that a failed exec is seen only as
+// exit code 127.
+bool under_valgrind(void);
