@@ -1,0 +1,51 @@
+// tools: the bodies. A toolset is the closure of one delegation's tools: descriptors, skills, sources and the
+// memory scope, fixed when it is built; no argument of a call can widen it. A body gets a tool_env for what
+// only the run loop can do, so that nothing here calls upward.
+#pragma once
+#include <deputy/arena.h>
+#include <deputy/capability.h>
+#include <deputy/host.h>
+#include <deputy/memory.h>
+#include <deputy/str.h>
+
+enum : size_t { TOOL_READ_MAX = (size_t)64 << 20, TOOL_GREP_FILE_MAX = (size_t)16 << 20 };
+enum {
+    TOOL_READ_LINES = 2000, // lines of one read without limit
+    TOOL_GLOB_LIMIT = 200,
+    TOOL_GREP_LIMIT = 200,
+    TOOL_GREP_LINE_CHARS = 400,
+    TOOL_WALK_FILES_MAX = 200000,
+    TOOL_WALK_DEPTH_MAX = 64,
+    TOOL_GREP_MATCH_LIMIT = 1000000, // PCRE2 steps for one line
+    TOOL_GREP_SECONDS_MAX = 30,      // one call in all
+    TOOL_MEMORY_LIMIT = 6,
+};
+
+typedef struct {
+    bool (*cancelled)(void *ctx);
+    // load_tools and available_tools: the run loop knows what is loaded. They append the answer for the
+    // model.
+    dep_status (*load)(void *ctx, str name, buf *out, dep_err *err);
+    void (*available)(void *ctx, buf *out);
+    void *ctx;
+    str delegation, model; // for entry headers of memory
+} tool_env;
+
+typedef struct {
+    str text; // for the model
+    bool is_error;
+    size_t cut_from; // bytes of the whole when it was cut, else 0
+    bool wrote_memory;
+    memory_written written; // when wrote_memory
+} tool_result;
+
+typedef struct toolset toolset;
+// Opens what the granted tools need. live: directories of memory may be made. The toolset lives in `a`.
+[[nodiscard]] dep_status toolset_open(arena *a, workspace *w, const definition *def, const grant *g,
+                                      bool live, toolset **ret, dep_err *err);
+// Runs one call. Never fails: what goes wrong is a result for the model. A tool that is not granted, or
+// deferred and not loaded, answers with what there is. `loaded`: names loaded so far. Results live in `turn`.
+void tool_call(toolset *t, arena *turn, const tool_env *env, const strs *loaded, str name, str args_json,
+               tool_result *ret);
+// By toolspec index: the tools that have a body here.
+const bool *tools_bodies(void);

@@ -1,0 +1,133 @@
+// tools: the walk behind glob and grep. In order of names, beneath descriptors, never through a link to a
+// directory; obeys .gitignore; dot-files, node_modules and VCS folders only when the pattern or the start
+// names them; nothing below .deputy unless the start names it.
+#include "tools/ignore.h"
+#include "tools/tools_int.h"
+#include <deputy/policy.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+typedef struct {
+    tool_ctx *c;
+    tool_walk *w;
+    ignore_rules rules;
+    size_t depth;
+    bool stop;
+} walk_state;
+
+static bool named_only(str name) {
+    return str_starts(name, S(".")) || str_eq(name, S("node_modules")) || str_eq(name, S("CVS"));
+}
+
+// Does the pattern spell this component out (a literal ".github", "node_modules")?
+static bool pattern_names(const walk_state *s, str rel) {
+    if (!s->w->pattern) return false;
+    return glob_match(s->w->pattern, rel) || str_starts(glob_prefix(s->w->pattern), rel);
+}
+
+static void take_file(walk_state *s, str rel) {
+    tool_walk *w = s->w;
+    if (w->pattern && !glob_match(w->pattern, rel)) return;
+    if (!access_allowed(s->c->t, rel)) return;
+    if (w->files >= TOOL_WALK_FILES_MAX) {
+        w->over = s->stop = true;
+        return;
+    }
+    w->files++;
+    // A link counts as the file it leads to, if that stays inside.
+    struct stat st;
+    if (fstatat(s->c->t->w->fd, str_cz(s->c->turn, rel), &st, AT_SYMLINK_NOFOLLOW) != 0) return;
+    if (S_ISLNK(st.st_mode)) {
+        opened_file f;
+        dep_err err;
+        if (access_open(s->c->t, s->c->turn, rel, &f, &err) != DEP_OK) return;
+        st = f.st;
+        close(f.fd);
+    }
+    if (S_ISREG(st.st_mode) && !w->file(w->ctx, rel, &st)) s->stop = true;
+}
+
+static void walk_dir(walk_state *s, int fd, str rel);
+
+static void take_dir(walk_state *s, int fd, str name, str rel) {
+    if (s->depth >= TOOL_WALK_DEPTH_MAX || !access_may_descend(s->c->t, rel)) return;
+    if (s->w->pattern && !glob_may_descend(s->w->pattern, rel)) return;
+    int child;
+    dep_err err;
+    if (dir_open_at(fd, name, FILE_NO_LINKS, &child, &err) != DEP_OK) return;
+    size_t rules = s->rules.n;
+    s->depth++;
+    walk_dir(s, child, rel);
+    s->depth--;
+    s->rules.n = rules;
+    close(child);
+}
+
+static void walk_dir(walk_state *s, int fd, str rel) {
+    arena *a = s->c->turn;
+    dir_entries entries = {0};
+    dep_err err;
+    str ignore;
+    if (file_read_at(a, fd, S(".gitignore"), FILE_NO_LINKS, IGNORE_FILE_MAX, &ignore, NULL, &err) == DEP_OK)
+        ignore_add(a, &s->rules, rel, ignore);
+    if (dir_list(a, fd, TOOL_WALK_FILES_MAX, &entries, &err) != DEP_OK) return;
+    for (vec_each(const dir_entry, e, &entries)) {
+        if (s->stop) return;
+        if (ctx_cancelled(s->c)) {
+            s->w->cancelled = s->stop = true;
+            return;
+        }
+        str path = rel.n ? path_join(a, rel, e->name) : e->name;
+        if (str_eq(path, S(".deputy")) || str_eq(e->name, S(".git"))) continue;
+        if (named_only(e->name) && !pattern_names(s, path)) continue;
+        if (ignore_hit(&s->rules, path, e->type == DT_DIR)) {
+            s->w->ignored++;
+            continue;
+        }
+        if (e->type == DT_DIR) take_dir(s, fd, e->name, path);
+        if (e->type == DT_REG || e->type == DT_LNK) take_file(s, path);
+    }
+}
+
+// Rules of the directories above the start bind too.
+static void inherit_rules(walk_state *s, str start) {
+    for (size_t i = 0; i < start.n; i++) {
+        if (i && start.p[i] != '/') continue;
+        str dir = str_sub(start, 0, i), text;
+        dep_err err;
+        str file = dir.n ? path_join(s->c->turn, dir, S(".gitignore")) : S(".gitignore");
+        if (file_read_at(s->c->turn, s->c->t->w->fd, file, FILE_NO_LINKS, IGNORE_FILE_MAX, &text, NULL,
+                         &err) == DEP_OK)
+            ignore_add(s->c->turn, &s->rules, dir, text);
+    }
+}
+
+dep_status walk_files(tool_ctx *c, tool_walk *w, dep_err *err) {
+    walk_state s = {.c = c, .w = w};
+    if (memory_path(w->start))
+        return err_set(err, DEP_ERR_REFUSED,
+                       "\"" STR_FMT "\" belongs to memory, which only the memory tools reach",
+                       STR_ARG(w->start));
+    if (!access_may_descend(c->t, w->start) && !access_allowed(c->t, w->start))
+        return err_set(err, DEP_ERR_REFUSED, "\"" STR_FMT "\" is outside what `permissions.read` allows",
+                       STR_ARG(w->start));
+    inherit_rules(&s, w->start);
+    int fd;
+    dep_err why;
+    if (dir_open_at(c->t->w->fd, w->start, FILE_NO_LINKS, &fd, &why) != DEP_OK) {
+        struct stat st;
+        if (w->start.n && fstatat(c->t->w->fd, str_cz(c->turn, w->start), &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            !S_ISDIR(st.st_mode)) {
+            const glob_pat *pattern = w->pattern;
+            w->pattern = NULL; // a file that was named is searched whatever its name
+            take_file(&s, w->start);
+            w->pattern = pattern;
+            return DEP_OK;
+        }
+        return err_set(err, why.status, "%s", why.msg);
+    }
+    walk_dir(&s, fd, w->start);
+    close(fd);
+    return DEP_OK;
+}
