@@ -189,6 +189,7 @@ static void test_base_file_io__what_is_no_plain_file_is_not_replaced(void **stat
         dep_err err = {0};
         assert_int_equal(file_replace_at(f->dir, str_z(names[i]), S("x"), 0600, &err), DEP_ERR_REFUSED);
         assert_says(&err, names[i]);
+        assert_says(&err, i < 2 ? "symbolic link" : "not a regular file");
     }
     static const char *const bad[] = {"", ".", "..", "a/b", "/a", "target/"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

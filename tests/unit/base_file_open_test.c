@@ -82,6 +82,8 @@ static void check_link_case(int root, const link_case *c, file_openat2 *fn, file
     assert_int_equal(got == DEP_OK, fd >= 0);
     if (got == DEP_OK) assert_int_equal(close(fd), 0);
     if (got != DEP_OK && fn && links == FILE_LINKS_INSIDE) assert_says(&err, c->reason);
+    // Where only a link stands in the way, the walk says so.
+    if (!fn && got == DEP_ERR_REFUSED && c->inside == DEP_OK) assert_says(&err, "is a symbolic link");
 }
 
 static void test_base_file_open__links_are_followed_only_where_allowed_and_only_inside(void **state) {
@@ -254,6 +256,17 @@ static void test_base_file_open__stat_sees_any_kind_but_keeps_the_rules_of_links
     assert_int_equal(file_stat_at(root, S("inside"), FILE_NO_LINKS, &st, NULL), DEP_ERR_REFUSED);
     assert_int_equal(file_stat_at(root, S("out"), FILE_LINKS_INSIDE, &st, NULL), DEP_ERR_REFUSED);
     assert_int_equal(file_stat_at(root, S("missing"), FILE_NO_LINKS, &st, NULL), DEP_ERR_NOT_FOUND);
+    // The same without openat2.
+    int fd = -1;
+    assert_int_equal(file_open_with(NULL, root, S("pipe"), FILE_NO_LINKS, OPEN_STAT, &fd, &st, NULL), DEP_OK);
+    assert_true(S_ISFIFO(st.st_mode));
+    close(fd);
+    static const char *const links[] = {"inside", "out", "subdir/inner.txt", "dangling"};
+    for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
+        assert_int_equal(
+            file_open_with(NULL, root, str_z(links[i]), FILE_LINKS_INSIDE, OPEN_STAT, &fd, &st, NULL),
+            DEP_ERR_REFUSED);
+    }
     close(root);
 }
 
