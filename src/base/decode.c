@@ -13,52 +13,56 @@ enum : size_t {
     WEAK_EVIDENCE = 6,                 // fewer bytes beyond ASCII do not tell the Latin encodings apart
 };
 
+enum : unsigned {
+    BIG = 1,   // the byte with more weight first
+    WEAK = 2,  // a Latin one that uchardet names on thin evidence
+    PAIRS = 4, // of East Asia, two bytes a character
+};
+
 typedef enum { BY_UTF8, BY_UTF16, BY_UTF32, BY_WIN1252, BY_ICONV } method;
 
 typedef struct {
     const char *name;
-    const char *aliases; // further names, squeezed as squeeze() does, each between blanks
+    const char *aliases; // further names, in lower case without - _ and blank, each between blanks
     const char *iconv;
     method how;
-    bool big;  // byte order
-    bool weak; // a Latin one that uchardet names on thin evidence
+    unsigned traits;
 } encoding;
 
 static const encoding encodings[] = {
-    {"UTF-8", " utf8 ascii usascii ", nullptr, BY_UTF8, false, false},
-    {"UTF-16LE", " utf16le utf16 ucs2 unicode ", nullptr, BY_UTF16, false, false},
-    {"UTF-16BE", " utf16be ", nullptr, BY_UTF16, true, false},
-    {"UTF-32LE", " utf32le utf32 ", nullptr, BY_UTF32, false, false},
-    {"UTF-32BE", " utf32be ", nullptr, BY_UTF32, true, false},
-    {"GB18030", " gb18030 gbk gb2312 cp936 windows936 euccn chinese ", "GB18030", BY_ICONV, false, false},
-    {"Big5", " big5 big5hkscs cp950 windows950 ", "BIG5-HKSCS", BY_ICONV, false, false},
-    {"Shift_JIS", " shiftjis sjis cp932 windows932 windows31j mskanji ", "CP932", BY_ICONV, false, false},
-    {"EUC-JP", " eucjp ujis ", "EUC-JP", BY_ICONV, false, false},
-    {"ISO-2022-JP", " iso2022jp ", "ISO-2022-JP", BY_ICONV, false, false},
-    {"EUC-KR", " euckr uhc cp949 windows949 ksc56011987 korean ", "CP949", BY_ICONV, false, false},
-    {"windows-1250", " windows1250 cp1250 ", "CP1250", BY_ICONV, false, true},
-    {"windows-1251", " windows1251 cp1251 ", "CP1251", BY_ICONV, false, false},
-    {"windows-1252", " windows1252 cp1252 iso88591 latin1 iso885915 latin9 ", nullptr, BY_WIN1252, false,
-     true},
-    {"windows-1253", " windows1253 cp1253 iso88597 greek ", "CP1253", BY_ICONV, false, false},
-    {"windows-1254", " windows1254 cp1254 iso88599 latin5 ", "CP1254", BY_ICONV, false, true},
-    {"windows-1255", " windows1255 cp1255 iso88598 hebrew ", "CP1255", BY_ICONV, false, false},
-    {"windows-1256", " windows1256 cp1256 arabic ", "CP1256", BY_ICONV, false, false},
-    {"windows-1257", " windows1257 cp1257 ", "CP1257", BY_ICONV, false, true},
-    {"windows-1258", " windows1258 cp1258 ", "CP1258", BY_ICONV, false, true},
-    {"windows-874", " windows874 cp874 tis620 iso885911 ", "CP874", BY_ICONV, false, false},
-    {"ISO-8859-2", " iso88592 latin2 ", "ISO-8859-2", BY_ICONV, false, true},
-    {"ISO-8859-3", " iso88593 latin3 ", "ISO-8859-3", BY_ICONV, false, true},
-    {"ISO-8859-4", " iso88594 latin4 ", "ISO-8859-4", BY_ICONV, false, true},
-    {"ISO-8859-5", " iso88595 cyrillic ", "ISO-8859-5", BY_ICONV, false, false},
-    {"ISO-8859-6", " iso88596 ", "ISO-8859-6", BY_ICONV, false, false},
-    {"ISO-8859-10", " iso885910 latin6 ", "ISO-8859-10", BY_ICONV, false, true},
-    {"ISO-8859-13", " iso885913 latin7 ", "ISO-8859-13", BY_ICONV, false, true},
-    {"ISO-8859-16", " iso885916 latin10 ", "ISO-8859-16", BY_ICONV, false, true},
-    {"KOI8-R", " koi8r ", "KOI8-R", BY_ICONV, false, false},
-    {"KOI8-U", " koi8u ", "KOI8-U", BY_ICONV, false, false},
-    {"IBM866", " ibm866 cp866 ", "CP866", BY_ICONV, false, false},
-    {"x-mac-cyrillic", " xmaccyrillic maccyrillic ", "MAC-CYRILLIC", BY_ICONV, false, false},
+    {"UTF-8", " utf8 ascii usascii ", nullptr, BY_UTF8, 0},
+    {"UTF-16LE", " utf16le utf16 ucs2 unicode ", nullptr, BY_UTF16, 0},
+    {"UTF-16BE", " utf16be ", nullptr, BY_UTF16, BIG},
+    {"UTF-32LE", " utf32le utf32 ", nullptr, BY_UTF32, 0},
+    {"UTF-32BE", " utf32be ", nullptr, BY_UTF32, BIG},
+    {"GB18030", " gb18030 gbk gb2312 cp936 windows936 euccn chinese ", "GB18030", BY_ICONV, PAIRS},
+    {"Big5", " big5 big5hkscs cp950 windows950 ", "BIG5-HKSCS", BY_ICONV, PAIRS},
+    {"Shift_JIS", " shiftjis sjis cp932 windows932 windows31j mskanji ", "CP932", BY_ICONV, PAIRS},
+    {"EUC-JP", " eucjp ujis ", "EUC-JP", BY_ICONV, PAIRS},
+    {"ISO-2022-JP", " iso2022jp ", "ISO-2022-JP", BY_ICONV, PAIRS},
+    {"EUC-KR", " euckr uhc cp949 windows949 ksc56011987 korean ", "CP949", BY_ICONV, PAIRS},
+    {"windows-1250", " windows1250 cp1250 ", "CP1250", BY_ICONV, WEAK},
+    {"windows-1251", " windows1251 cp1251 ", "CP1251", BY_ICONV, 0},
+    {"windows-1252", " windows1252 cp1252 iso88591 latin1 iso885915 latin9 ", nullptr, BY_WIN1252, WEAK},
+    {"windows-1253", " windows1253 cp1253 iso88597 greek ", "CP1253", BY_ICONV, 0},
+    {"windows-1254", " windows1254 cp1254 iso88599 latin5 ", "CP1254", BY_ICONV, WEAK},
+    {"windows-1255", " windows1255 cp1255 iso88598 hebrew ", "CP1255", BY_ICONV, 0},
+    {"windows-1256", " windows1256 cp1256 arabic ", "CP1256", BY_ICONV, 0},
+    {"windows-1257", " windows1257 cp1257 ", "CP1257", BY_ICONV, WEAK},
+    {"windows-1258", " windows1258 cp1258 ", "CP1258", BY_ICONV, WEAK},
+    {"windows-874", " windows874 cp874 tis620 iso885911 ", "CP874", BY_ICONV, 0},
+    {"ISO-8859-2", " iso88592 latin2 ", "ISO-8859-2", BY_ICONV, WEAK},
+    {"ISO-8859-3", " iso88593 latin3 ", "ISO-8859-3", BY_ICONV, WEAK},
+    {"ISO-8859-4", " iso88594 latin4 ", "ISO-8859-4", BY_ICONV, WEAK},
+    {"ISO-8859-5", " iso88595 cyrillic ", "ISO-8859-5", BY_ICONV, 0},
+    {"ISO-8859-6", " iso88596 ", "ISO-8859-6", BY_ICONV, 0},
+    {"ISO-8859-10", " iso885910 latin6 ", "ISO-8859-10", BY_ICONV, WEAK},
+    {"ISO-8859-13", " iso885913 latin7 ", "ISO-8859-13", BY_ICONV, WEAK},
+    {"ISO-8859-16", " iso885916 latin10 ", "ISO-8859-16", BY_ICONV, WEAK},
+    {"KOI8-R", " koi8r ", "KOI8-R", BY_ICONV, 0},
+    {"KOI8-U", " koi8u ", "KOI8-U", BY_ICONV, 0},
+    {"IBM866", " ibm866 cp866 ", "CP866", BY_ICONV, 0},
+    {"x-mac-cyrillic", " xmaccyrillic maccyrillic ", "MAC-CYRILLIC", BY_ICONV, 0},
 };
 
 static const encoding *find_encoding(str name) {
@@ -208,8 +212,8 @@ static bool convert(arena *a, str bytes, const encoding *e, decoded *ret, size_t
         *lost = utf8_invalid_at(bytes) != SIZE_MAX;
         text = utf8_repair(a, bytes);
         break;
-    case BY_UTF16: text = from_utf16(a, bytes, e->big, lost); break;
-    case BY_UTF32: text = from_utf32(a, bytes, e->big, lost); break;
+    case BY_UTF16: text = from_utf16(a, bytes, e->traits & BIG, lost); break;
+    case BY_UTF32: text = from_utf32(a, bytes, e->traits & BIG, lost); break;
     case BY_WIN1252: text = from_win1252(a, bytes, lost); break;
     case BY_ICONV:
         if (!from_iconv(a, bytes, e->iconv, &text, lost)) return false;
@@ -250,19 +254,22 @@ static bool mostly_utf8(str bytes) {
     return good > 0 && good >= bad;
 }
 
-// Every byte beyond ASCII is half of a two-byte character of GB 2312, two of them common ideographs: Chinese
-// words in a text that is mostly ASCII, too few for uchardet. Latin text does not look like this.
+// Every byte beyond ASCII is half of a two-byte character of GB 2312 from the rows of common ideographs and
+// punctuation, two at least: Chinese words in a text that is mostly ASCII, too few for uchardet. In an
+// alphabet some word has an odd length.
 static bool sparse_gb(str bytes) {
-    size_t common = 0;
+    size_t ideographs = 0;
     for (size_t i = 0; i < bytes.n;) {
         i += utf8_ascii_run(bytes, i);
         if (i + 1 >= bytes.n) break;
         unsigned char lead = (unsigned char)bytes.p[i], trail = (unsigned char)bytes.p[i + 1];
-        if (lead < 0xA1 || lead > 0xF7 || trail < 0xA1 || trail > 0xFE) return false;
-        common += lead >= 0xB0 && lead <= 0xD7;
+        bool common = lead >= 0xB0 && lead <= 0xD7;
+        if (!common && !(lead >= 0xA1 && lead <= 0xA3)) return false;
+        if (trail < 0xA1 || trail > 0xFE) return false;
+        ideographs += common;
         i += 2;
     }
-    return common >= 2;
+    return ideographs >= 2;
 }
 
 static size_t bytes_beyond_ascii(str s) {
@@ -285,9 +292,9 @@ static const encoding *detect(str bytes) {
         }
         uchardet_delete(u);
     }
-    if ((!e || e->weak) && sparse_gb(window)) return find_encoding(S("GB18030"));
+    if ((!e || !(e->traits & PAIRS)) && sparse_gb(window)) return find_encoding(S("GB18030"));
     bool unicode = e && e->how <= BY_UTF32; // already excluded: it would be valid, or have a BOM
-    if (!e || unicode || (e->weak && bytes_beyond_ascii(window) < WEAK_EVIDENCE))
+    if (!e || unicode || ((e->traits & WEAK) && bytes_beyond_ascii(window) < WEAK_EVIDENCE))
         return find_encoding(S("windows-1252"));
     return e;
 }

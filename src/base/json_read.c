@@ -28,6 +28,7 @@ typedef struct {
     str t;
     size_t i;
     size_t depth;
+    bool twins; // equal keys in one object are fine
     VEC(slot) slots;
     VEC(member) members; // of the objects that are open, innermost last
     VEC(str) masked;     // pieces of the text that cJSON must see otherwise
@@ -228,7 +229,7 @@ static int by_name(const void *x, const void *y) {
 
 // Looks for two equal names among the members of the innermost open object, which begin at `first`.
 static dep_status check_members(reader *r, size_t first) {
-    if (r->members.n - first > 1) {
+    if (r->members.n - first > 1 && !r->twins) {
         qsort(r->members.p + first, r->members.n - first, sizeof(member), by_name);
         const member *twin = nullptr;
         for (size_t k = first + 1; k < r->members.n; k++) {
@@ -395,11 +396,11 @@ static void delete_tree(void *p) {
     *root = nullptr;
 }
 
-dep_status json_parse(arena *a, str text, size_t max_size, json **ret, dep_err *err) {
+static dep_status parse(arena *a, str text, size_t max_size, bool twins, json **ret, dep_err *err) {
     if (max_size == 0) max_size = JSON_SIZE_MAX;
     if (text.n > max_size)
         return err_set(err, DEP_ERR_LIMIT, "%zu bytes of JSON, the limit is %zu", text.n, max_size);
-    reader r = {.a = a, .t = text, .err = err};
+    reader r = {.a = a, .t = text, .twins = twins, .err = err};
     TRY(check_document(&r));
     str copy = text_for_cjson(&r);
     // On the arena, because an allocation of the mirror that fails leaves this function without coming back.
@@ -413,6 +414,14 @@ dep_status json_parse(arena *a, str text, size_t max_size, json **ret, dep_err *
     delete_tree(root);
     if (st == DEP_OK) *ret = tree;
     return st;
+}
+
+dep_status json_parse(arena *a, str text, size_t max_size, json **ret, dep_err *err) {
+    return parse(a, text, max_size, false, ret, err);
+}
+
+dep_status json_parse_twins(arena *a, str text, size_t max_size, json **ret, dep_err *err) {
+    return parse(a, text, max_size, true, ret, err);
 }
 
 // --- Looking up. ---

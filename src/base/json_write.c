@@ -3,6 +3,7 @@
 // its arena.
 #include "base/utf8_int.h"
 #include <deputy/json.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,6 +56,21 @@ void jw_int(jw *w, int64_t v) {
     buf_addf(w->out, "%lld", (long long)v);
 }
 
+// The exponent without its plus sign and leading zeros.
+static void add_number(buf *out, str text) {
+    size_t e = str_chr(text, 'e');
+    if (e == SIZE_MAX) {
+        buf_add(out, text);
+        return;
+    }
+    bool negative = text.p[e + 1] == '-';
+    size_t digits = e + 2;
+    while (text.p[digits] == '0') digits++;
+    buf_add(out, str_sub(text, 0, e + 1));
+    if (negative) buf_addc(out, '-');
+    buf_add(out, str_sub(text, digits, text.n));
+}
+
 void jw_num(jw *w, double v) {
     before_value(w);
     if (!isfinite(v)) {
@@ -65,14 +81,14 @@ void jw_num(jw *w, double v) {
         buf_addf(w->out, "%lld", (long long)v);
         return;
     }
-    // A number that 15 digits can tell apart prints as the shortest of these by %g alone; only then are 16
-    // and 17 needed.
+    // Where 15 digits tell all numbers apart %g gives the shortest of them by itself, and 16 and 17 are the
+    // rest; among the tiny ones fewer digits can do.
     char text[40];
-    for (int digits = 15; digits <= 17; digits++) {
+    for (int digits = fabs(v) < DBL_MIN ? 1 : 15; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, v);
         if (strtod(text, nullptr) == v) break;
     }
-    buf_add(w->out, str_z(text));
+    add_number(w->out, str_z(text));
 }
 
 void jw_bool(jw *w, bool v) {
@@ -126,7 +142,9 @@ void json_quote(buf *out, str s) {
 // --- Canonical form. ---
 
 static int by_key(const void *x, const void *y) {
-    return str_cmp((*(const json *const *)x)->key, (*(const json *const *)y)->key);
+    const json *a = *(const json *const *)x, *b = *(const json *const *)y;
+    int c = str_cmp(a->key, b->key);
+    return c ? c : (a->raw.p > b->raw.p) - (a->raw.p < b->raw.p);
 }
 
 // A number that a double cannot hold keeps its own text: two different ones must not become equal.
