@@ -28,4 +28,4 @@ typedef enum { OPEN_FILE, OPEN_DIR, OPEN_STAT } file_kind;
 // close in cleanups: keeps errno, takes -1.
 void file_close(int fd);
 // For [[gnu::cleanup]].
-void file_close_p(int *fd);
+void file_close_p(const int *fd);

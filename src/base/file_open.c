@@ -16,7 +16,7 @@ void file_close(int fd) {
     errno = keep;
 }
 
-void file_close_p(int *fd) {
+void file_close_p(const int *fd) {
     file_close(*fd);
 }
 
@@ -102,7 +102,7 @@ static bool find_link(int dir, char *path, bool *absolute) {
         int fd = openat(at, part, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         if (at != dir) file_close(at);
         at = fd;
-        struct stat st;
+        struct stat st = {0};
         found = fd >= 0 && fstat(fd, &st) == 0 && S_ISLNK(st.st_mode);
         if (found) {
             char target[1];
@@ -120,7 +120,7 @@ static bool find_link(int dir, char *path, bool *absolute) {
 // os: what openat2 said, or 0 when the walk met the link.
 static dep_status refused_link(int dir, char *path, file_links links, int os, dep_err *err) {
     bool absolute = false;
-    const char *why = "leads out of the directory";
+    const char *why = NULL;
     if (!find_link(dir, path, &absolute)) {
         why = "leads out of the directory, or through a link that has gone meanwhile";
     } else if (links == FILE_NO_LINKS) {
@@ -168,7 +168,7 @@ static int walk_open(int dir, char *path, file_kind kind) {
         *end = 0;
         // O_PATH and fstat rather than O_DIRECTORY: a link and a file would fail alike.
         int fd = openat(at, part, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-        struct stat st;
+        struct stat st = {0};
         int os = fd < 0 || fstat(fd, &st) != 0 ? errno : 0;
         if (!os && S_ISLNK(st.st_mode)) os = ELOOP;
         if (!os && !sep && kind != OPEN_STAT) {
@@ -318,7 +318,7 @@ dep_status dir_make_at(int dir, str path, mode_t mode, int *ret, dep_err *err) {
 dep_status dir_make(str path, mode_t mode, dep_err *err) {
     char z[FILE_PATH_MAX + 1];
     TRY(file_ordinary_path(path, z, err));
-    if (z[0] != '/') return err_set(err, DEP_ERR_INVALID, "%s is not an absolute path", z);
+    if (path.p[0] != '/') return err_set(err, DEP_ERR_INVALID, "%s is not an absolute path", z);
     size_t n = path.n;
     while (n > 1 && z[n - 1] == '/') z[--n] = 0;
     for (char *end = component_end(z + 1);; end = component_end(end + 1)) {
@@ -330,7 +330,7 @@ dep_status dir_make(str path, mode_t mode, dep_err *err) {
         *end = sep;
         if (!sep) break;
     }
-    struct stat st;
+    struct stat st = {0};
     if (stat(z, &st) != 0) return err_os(err, errno, "cannot examine %s", z);
     if (!S_ISDIR(st.st_mode)) return not_a_directory(err, z);
     return DEP_OK;
@@ -345,7 +345,7 @@ static dep_status check_owner(const struct stat *st, const char *name, dep_err *
 }
 
 static dep_status make_private(int fd, const char *name, dep_err *err) {
-    struct stat st;
+    struct stat st = {0};
     if (fstat(fd, &st) != 0) return err_os(err, errno, "cannot examine %s", name);
     TRY(check_owner(&st, name, err));
     // Who could write may have planted something: that is for a person to look at, not to paper over.
@@ -361,13 +361,13 @@ static dep_status make_private(int fd, const char *name, dep_err *err) {
 dep_status dir_open_private(str path, bool make, int *ret, dep_err *err) {
     char z[FILE_PATH_MAX + 1];
     TRY(file_ordinary_path(path, z, err));
-    if (z[0] != '/') return err_set(err, DEP_ERR_INVALID, "%s is not an absolute path", z);
+    if (path.p[0] != '/') return err_set(err, DEP_ERR_INVALID, "%s is not an absolute path", z);
     if (make) TRY(dir_make(path, 0700, err));
     size_t n = path.n;
     while (n > 1 && z[n - 1] == '/') z[--n] = 0; // a trailing slash would follow a link
     int fd = open(z, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) {
-        struct stat st;
+        struct stat st = {0};
         int os = errno;
         if ((os == ENOTDIR || os == ELOOP) && lstat(z, &st) == 0)
             return err_set(err, DEP_ERR_REFUSED, "%s is %s, not a directory", z, kind_name(st.st_mode));
@@ -383,7 +383,7 @@ dep_status dir_open_private(str path, bool make, int *ret, dep_err *err) {
 }
 
 dep_status file_check_private(int fd, str name, dep_err *err) {
-    struct stat st;
+    struct stat st = {0};
     char z[FILE_PATH_MAX + 1];
     TRY(file_ordinary_path(name, z, err));
     if (fstat(fd, &st) != 0) return err_os(err, errno, "cannot examine %s", z);
