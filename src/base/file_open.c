@@ -315,12 +315,17 @@ dep_status dir_make_at(int dir, str path, mode_t mode, int *ret, dep_err *err) {
     return status;
 }
 
+// An absolute path as a C string, without slashes at its end: with one, a link in last place would be
+// followed.
+static dep_status absolute_path(str path, char *to, dep_err *err) {
+    while (path.n > 1 && path.p[path.n - 1] == '/') path.n--;
+    TRY(file_ordinary_path(path, to, err));
+    return path.p[0] == '/' ? DEP_OK : err_set(err, DEP_ERR_INVALID, "%s is not an absolute path", to);
+}
+
 dep_status dir_make(str path, mode_t mode, dep_err *err) {
     char z[FILE_PATH_MAX + 1];
-    TRY(file_ordinary_path(path, z, err));
-    if (path.p[0] != '/') return err_set(err, DEP_ERR_INVALID, "%s is not an absolute path", z);
-    size_t n = path.n;
-    while (n > 1 && z[n - 1] == '/') z[--n] = 0;
+    TRY(absolute_path(path, z, err));
     for (char *end = component_end(z + 1);; end = component_end(end + 1)) {
         char sep = *end;
         *end = 0;
@@ -360,11 +365,8 @@ static dep_status make_private(int fd, const char *name, dep_err *err) {
 
 dep_status dir_open_private(str path, bool make, int *ret, dep_err *err) {
     char z[FILE_PATH_MAX + 1];
-    TRY(file_ordinary_path(path, z, err));
-    if (path.p[0] != '/') return err_set(err, DEP_ERR_INVALID, "%s is not an absolute path", z);
+    TRY(absolute_path(path, z, err));
     if (make) TRY(dir_make(path, 0700, err));
-    size_t n = path.n;
-    while (n > 1 && z[n - 1] == '/') z[--n] = 0; // a trailing slash would follow a link
     int fd = open(z, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) {
         struct stat st = {0};
