@@ -324,7 +324,7 @@ static dep_status absolute_path(str path, char *to, dep_err *err) {
 }
 
 dep_status dir_make(str path, mode_t mode, dep_err *err) {
-    char z[FILE_PATH_MAX + 1];
+    char z[FILE_PATH_MAX + 1] = "";
     TRY(absolute_path(path, z, err));
     for (char *end = component_end(z + 1);; end = component_end(end + 1)) {
         char sep = *end;
