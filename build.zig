@@ -1,4 +1,4 @@
-//! Build of Deputy: libdeputy.a, the program, the unit suites and the fuzz replays.
+//! Build of Deputy: libdeputy.a, the program, the unit suites, the fuzz replays and the helpers of the measurements.
 //!
 //! Every source file and every unit suite is one line in the lists below; `./dev check` compares the lists with the
 //! tree. build() only describes: it starts nothing, reads nothing and writes nothing.
@@ -80,10 +80,30 @@ const core_files = [_][]const u8{
     "capability/emit.c",
     "capability/resolve.c",
     // 5 host
+    "host/agents.c",
+    "host/fill.c",
+    "host/untrusted.c",
+    "host/workspace.c",
+    "host/worktree.c",
     // 5 prompt
     "prompt/assemble.c",
     // 6 tools
+    "tools/access.c",
+    "tools/glob_tool.c",
+    "tools/grep.c",
+    "tools/ignore.c",
+    "tools/kb_search.c",
+    "tools/memory_tools.c",
+    "tools/read.c",
+    "tools/skill_tool.c",
+    "tools/small.c",
+    "tools/tools.c",
+    "tools/walk.c",
     // 7 delegate
+    "delegate/activity.c",
+    "delegate/calls.c",
+    "delegate/report.c",
+    "delegate/run.c",
     // 10 cli
 };
 
@@ -95,16 +115,32 @@ const main_files = [_][]const u8{
 /// tests/unit/NAME_test.c, one executable each, by name.
 const suites = [_][]const u8{
     "assets_assets",
+    "base_decode",
+    "base_file_io",
+    "base_file_open",
     "base_foreign",
+    "base_glob",
+    "base_json",
+    "base_lock",
+    "base_path",
+    "base_spawn",
+    "base_sys",
     "base_utf8",
     "trust_list",
 };
 
 /// tests/fuzz/fuzz_NAME.c, replayed over tests/fuzz/regression/NAME/.
-const fuzzers = [_][]const u8{};
+const fuzzers = [_][]const u8{
+    "glob",
+    "json",
+};
+
+/// tests/bench/NAME.c, helpers of the measurements.
+const bench_programs = [_][]const u8{};
 
 /// Relative to tests/support/, linked into every unit suite.
 const support_files = [_][]const u8{
+    "dir_fixture.c",
     "support.c",
 };
 
@@ -236,6 +272,15 @@ pub fn build(b: *std.Build) void {
         m.addCSourceFiles(.{ .root = b.path("tests/fuzz"), .files = files, .flags = setup.flags });
         m.linkLibrary(core);
         installTest(b, test_bin, b.addExecutable(.{ .name = name, .root_module = m }), "tests/fuzz");
+    }
+
+    const bench_bin = b.step("bench-bin", "Build the program and the helpers of the measurements");
+    bench_bin.dependOn(b.getInstallStep());
+    for (bench_programs) |name| {
+        const m = setup.module(b);
+        m.addCSourceFiles(.{ .root = b.path("tests/bench"), .files = &.{b.fmt("{s}.c", .{name})}, .flags = setup.flags });
+        m.linkLibrary(core);
+        installTest(b, bench_bin, b.addExecutable(.{ .name = name, .root_module = m }), "tests/bench");
     }
 
     // What is a script stays a script; the steps exist so that `zig build check` is no dead end.
