@@ -1,5 +1,5 @@
-// model: provider clients behind one vtable. A conversation in neutral blocks goes in; text, thinking and tool calls stream out; a whole reply comes
-// back. Bundled `quote` needs no key and no network.
+// model: provider clients behind one vtable. A conversation in neutral blocks goes in; text, thinking and
+// tool calls stream out; a whole reply comes back. Bundled `quote` needs no key and no network.
 #pragma once
 #include <deputy/arena.h>
 #include <deputy/buf.h>
@@ -17,12 +17,13 @@ typedef enum {
 } block_kind;
 typedef struct {
     block_kind kind;
-    str text;      // TEXT, THINKING: the text; TOOL_RESULT: the result
-    str id, name;  // TOOL_USE: call id and tool name; TOOL_RESULT: id
-    str input;     // TOOL_USE: arguments as JSON text ("{}" when none); invalid JSON from the model is kept as it came
+    str text;     // TEXT, THINKING: the text; TOOL_RESULT: the result
+    str id, name; // TOOL_USE: call id and tool name; TOOL_RESULT: id
+    str input; // TOOL_USE: arguments as JSON text ("{}" when none); invalid JSON from the model is kept as it
+               // came
     bool bad_input; // TOOL_USE: `input` is not a JSON object
-    bool is_error; // TOOL_RESULT
-    str raw;       // an assistant block as the provider sent it (JSON), echoed unchanged; empty for blocks of ours
+    bool is_error;  // TOOL_RESULT
+    str raw; // an assistant block as the provider sent it (JSON), echoed unchanged; empty for blocks of ours
 } model_block;
 typedef VEC(model_block) model_blocks;
 
@@ -48,7 +49,7 @@ typedef struct {
 
 typedef struct {
     int64_t input, output, cache_read, cache_write; // tokens; input without cached ones
-    bool estimated;                                  // the provider did not say
+    bool estimated;                                 // the provider did not say
 } model_usage;
 
 typedef enum { STOP_END, STOP_TOOL_USE, STOP_MAX_TOKENS, STOP_REFUSAL, STOP_PAUSE, STOP_OTHER } model_stop;
@@ -73,38 +74,49 @@ typedef struct {
 enum {
     MODEL_CONNECT_MS = 15000,
     MODEL_FIRST_BYTE_MS = 120000,
-    MODEL_IDLE_MS = 120000,          // silence within a stream
-    MODEL_RETRY_MAX = 4,             // 429, 5xx, 529, overloaded, network: only before the first content event
-    MODEL_EVENT_MAX = 16 << 20,      // bytes of one SSE event
-    MODEL_REPLY_MAX = 64 << 20,      // bytes of one reply
+    MODEL_IDLE_MS = 120000, // silence within a stream
+    // 429, 5xx, 529, overloaded, network: only before the first content event. Not again for a server of this
+    // machine that does not listen, a certificate that does not check, and silence after the request.
+    MODEL_RETRY_MAX = 4,
+    MODEL_EVENT_MAX = 16 << 20, // bytes of one SSE event
+    MODEL_REPLY_MAX = 64 << 20, // bytes of one reply
     MODEL_ERROR_BODY_MAX = 64 << 10,
 };
 
 typedef struct {
-    str name;    // as in `provider/model`
-    str api;     // "anthropic", "quote"; "openai" and "openai-responses" are reserved
-    str url;     // base URL; empty: the API's own
-    str key;     // the secret itself; never printed
+    str name;           // as in `provider/model`
+    str api;            // "anthropic", "quote"; "openai" and "openai-responses" are reserved
+    str url;            // base URL; empty: the API's own
+    str key;            // the secret itself; never printed
     int64_t max_tokens; // 0: 8192
     int idle_ms, first_byte_ms, connect_ms; // 0: the defaults above
-    int retry_base_ms;  // 0: 500
+    int retry_base_ms;                      // 0: 500
     str ca_file;
 } model_config;
 
 typedef struct model_provider model_provider;
-// The clients this build knows. Errors: NOT_YET for a reserved api, INVALID otherwise. Released with the arena.
-[[nodiscard]] dep_status model_open(arena *a, const model_config *c, const sys_clock *clock, model_provider **ret, dep_err *err);
-// One model call, blocking. On failure *ret still holds what had streamed before (blocks so far). Errors: NETWORK, TIMEOUT, PROVIDER (with the API's message, redacted), CANCELLED, LIMIT.
-[[nodiscard]] dep_status model_call(model_provider *p, arena *a, const model_request *req, const model_sink *sink, model_reply *ret, dep_err *err);
-// The tool array as that API gets it (JSON text), stable bytes; empty for an API that this build does not know.
+// The clients this build knows. Nothing is loaded or connected before the first call. The url: http or https,
+// no user, query or fragment. Errors: NOT_YET for a reserved api; REFUSED for a key that would travel
+// unencrypted to another machine; INVALID otherwise. Released with the arena. One thread at a time.
+[[nodiscard]] dep_status model_open(arena *a, const model_config *c, const sys_clock *clock,
+                                    model_provider **ret, dep_err *err);
+// One model call, blocking. On failure *ret still holds what had streamed before (whole blocks, and text so
+// far; half a tool call never). A server that asks to wait at most a minute is waited for. Errors: NOT_FOUND
+// (libcurl is missing), INVALID (`quote`: nothing to search), NETWORK, TIMEOUT, PROVIDER (with the API's
+// message, redacted), CANCELLED, LIMIT.
+[[nodiscard]] dep_status model_call(model_provider *p, arena *a, const model_request *req,
+                                    const model_sink *sink, model_reply *ret, dep_err *err);
+// The tool array as that API gets it (JSON text), stable bytes; empty for an API that this build does not
+// know.
 str model_tools_json(arena *a, str api, const model_tool *tools, size_t n);
 // Request body as sent (for tests and --events debugging), without secrets.
 str model_request_json(arena *a, const model_provider *p, const model_request *req);
-// Replaces each secret of at least SECRET_MIN bytes by "***", raw, with any byte percent-encoded, with any character escaped as in JSON, and within
-// base64 (both alphabets, all three alignments).
+// Replaces each secret of at least SECRET_MIN bytes by "***", raw, with any byte percent-encoded, with any
+// character escaped as in JSON, and within base64 (both alphabets, all three alignments).
 enum { SECRET_MIN = 4 }; // shorter ones would blank out ordinary text
 str secret_redact(arena *a, str text, const str *secrets, size_t n);
-// The same for text that comes in pieces: a secret across their edges is found. What may be the start of one is held back until more comes.
+// The same for text that comes in pieces: a secret across their edges is found. What may be the start of one
+// is held back until more comes.
 typedef struct redactor redactor;
 redactor *redact_new(arena *a, const str *secrets, size_t n);
 void redact_feed(redactor *r, str chunk, buf *out);

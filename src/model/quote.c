@@ -97,28 +97,33 @@ static dep_status ask(arena *a, const model_request *req, const model_sink *sink
 // --- Second turn
 // ---------------------------------------------------------------------------------------------------------
 
-// Splits `[3] docs/a b.md:12 (Manual) Refunds > Deadlines` into place and trail.
-static bool hit_head(str line, str *place, str *trail) {
-    size_t end = str_chr(line, ']');
-    uint64_t number;
-    if (!str_starts(line, S("[")) || end == SIZE_MAX || !str_u64(str_sub(line, 1, end), UINT32_MAX, &number))
-        return false;
-    str rest = str_trim(str_sub(line, end + 1, line.n));
-    // A path may hold colons and blanks: the place ends at the first number after a colon with nothing or `
-    // (` behind it, else with a blank behind it.
-    static const str behind[] = {S_INIT(" ("), S_INIT(" ")};
-    for (size_t pass = 0; pass < 2; pass++) {
-        for (size_t i = 1; i < rest.n; i++) {
-            size_t j = i;
-            if (rest.p[i - 1] != ':') continue;
-            while (j < rest.n && rest.p[j] >= '0' && rest.p[j] <= '9') j++;
-            if (j == i || (j < rest.n && !str_starts(str_sub(rest, j, rest.n), behind[pass]))) continue;
-            *place = str_sub(rest, 0, j);
-            *trail = str_trim(str_sub(rest, j, rest.n));
-            return true;
-        }
+// The end of a place `path:line` in a head: behind the first number that follows a colon and that `behind` or
+// the end follows.
+static size_t place_end(str head, str behind) {
+    for (size_t i = 1; i < head.n; i++) {
+        size_t j = i;
+        while (head.p[i - 1] == ':' && j < head.n && head.p[j] >= '0' && head.p[j] <= '9') j++;
+        if (j > i && (j == head.n || str_starts(str_sub(head, j, head.n), behind))) return j;
     }
-    return false;
+    return SIZE_MAX;
+}
+
+// Splits `[3] docs/a b.md:12 (Manual) Refunds > Deadlines` into place and trail. A path may hold colons and
+// blanks, so the source's bracket is looked for first; names in memory hold no colon, and their hits have no
+// source.
+static bool hit_head(str line, bool memory, str *place, str *trail) {
+    size_t close = str_chr(line, ']');
+    uint64_t number;
+    if (!str_starts(line, S("[")) || close == SIZE_MAX ||
+        !str_u64(str_sub(line, 1, close), UINT32_MAX, &number))
+        return false;
+    str head = str_trim(str_sub(line, close + 1, line.n));
+    size_t end = memory ? SIZE_MAX : place_end(head, S(" ("));
+    if (end == SIZE_MAX) end = place_end(head, S(" "));
+    if (end == SIZE_MAX) return false;
+    *place = str_sub(head, 0, end);
+    *trail = str_trim(str_sub(head, end, head.n));
+    return true;
 }
 
 // One hit: its text behind its place, the trail under it.
@@ -127,7 +132,7 @@ static void quote_hit(buf *out, str place, str text, str trail) {
     if (trail.n) buf_addf(out, "    in " STR_FMT "\n", STR_ARG(trail));
 }
 
-static void quote_result(arena *a, buf *out, str result) {
+static void quote_result(arena *a, buf *out, str result, bool memory) {
     buf rest = buf_new(a, 0); // totals, cuts and whatever else stands there
     str place = {0}, trail = {0}, line;
     bool open = false; // a head waits for its text
@@ -135,7 +140,7 @@ static void quote_result(arena *a, buf *out, str result) {
     while (result.n) {
         str_cut(result, '\n', &line, &result);
         str next_place, next_trail;
-        bool head = hit_head(line, &next_place, &next_trail);
+        bool head = hit_head(line, memory, &next_place, &next_trail);
         if (open && (head || !str_starts(line, S("    ")))) {
             quote_hit(out, place, (str){0}, trail);
             open = false;
@@ -180,11 +185,12 @@ static void answer(arena *a, const model_request *req, const model_sink *sink, m
         if (b->kind != BLOCK_TOOL_RESULT) continue;
         str name = call_name(req->messages, b->id);
         buf_addc(&out, '\n');
-        if (str_eq(name, memory_search)) buf_add(&out, S("From memory:\n"));
+        bool memory = str_eq(name, memory_search);
+        if (memory) buf_add(&out, S("From memory:\n"));
         if (b->is_error)
             buf_addf(&out, STR_FMT " failed: " STR_FMT "\n", STR_ARG(name), STR_ARG(str_trim(b->text)));
         else
-            quote_result(a, &out, b->text);
+            quote_result(a, &out, b->text, memory);
     }
     model_block text = {.kind = BLOCK_TEXT, .text = str_trim(buf_str(&out))};
     vec_push(a, &ret->blocks, text);
