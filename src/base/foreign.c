@@ -188,11 +188,28 @@ static bool is_less_than(uint32_t cp) {
 
 typedef struct {
     buf *out;
+    size_t start;      // length of out before the first character
     size_t max, chars; // chars written so far
     size_t cut;        // length of out at the last boundary that leaves room for the mark of a cut
     uint32_t before;
     int32_t state;
 } writer;
+
+// Where to cut: what the cut leaves of `<name2>` must not read as `<name`, and a joiner needs both of its
+// neighbours.
+static size_t safe_cut(const writer *w) {
+    if (w->cut == w->start) return w->cut;
+    str kept = str_n(w->out->p + w->start, w->cut - w->start);
+    for (size_t at = kept.n; at > 0; kept.n = at) {
+        uint32_t cp = utf8_prev(kept, &at);
+        if (!utf8_is_invisible(cp) || invisible_belongs(kept, at, kept.n, cp)) break;
+    }
+    for (size_t at = kept.n; at > 0;) {
+        reader r = {.s = kept, .i = at};
+        if (is_less_than(utf8_prev(kept, &at))) return w->start + (tag_follows(&r) ? at : kept.n);
+    }
+    return w->start + kept.n;
+}
 
 // Appends one unit, never a part of it: `chars` characters beginning with first and ending with last. False
 // when full.
@@ -201,7 +218,7 @@ static bool unit(writer *w, str text, size_t chars, uint32_t first, uint32_t las
         bool boundary = w->chars == 0 || utf8_breaks(w->before, first, &w->state);
         if (boundary && w->chars < w->max) w->cut = w->out->n;
         if (chars > w->max - w->chars) {
-            w->out->n = w->cut;
+            w->out->n = safe_cut(w);
             buf_add(w->out, S("…"));
             return false;
         }
@@ -230,15 +247,22 @@ static bool run(writer *w, str s) {
     return true;
 }
 
-static size_t plain_run(str s, size_t i, foreign_kind kind) {
+// Bytes from i that are kept as they are. With a limit only ASCII counts: other scripts take the way of
+// graphemes.
+static size_t plain_run(str s, size_t i, foreign_kind kind, bool limited) {
     size_t from = i;
-    for (; i < s.n; i++) {
+    for (;;) {
+        i += utf8_printable_run(s, i, '<', '<');
+        if (i == s.n) return i - from;
         unsigned char c = (unsigned char)s.p[i];
-        if (c >= 0x20 && c < 0x7F && c != '<') continue;
-        if (kind == FOREIGN_TEXT && (c == '\n' || c == '\t')) continue;
-        break;
+        if (kind == FOREIGN_TEXT && (c == '\n' || c == '\t')) {
+            i++;
+            continue;
+        }
+        size_t next = i;
+        if (c < 0x80 || limited || !utf8_is_ordinary(utf8_step(s, &next))) return i - from;
+        i = next;
     }
-    return i - from;
 }
 
 static bool escaped(writer *w, uint32_t cp) {
@@ -270,9 +294,9 @@ static bool special(writer *w, str s, size_t at, size_t *i, uint32_t cp, foreign
 }
 
 void foreign_add(buf *out, str s, foreign_kind kind, size_t max_chars) {
-    writer w = {.out = out, .max = max_chars, .cut = out->n};
+    writer w = {.out = out, .start = out->n, .max = max_chars, .cut = out->n};
     for (size_t i = 0; i < s.n;) {
-        size_t n = plain_run(s, i, kind), at = i;
+        size_t n = plain_run(s, i, kind, max_chars > 0), at = i;
         if (n) {
             if (!run(&w, str_n(s.p + i, n))) return;
             i += n;

@@ -114,13 +114,12 @@ static void term_escape(buf *out, uint32_t cp) {
 void term_add(buf *out, str s, bool keep_newlines) {
     size_t from = 0;
     for (size_t i = 0; i < s.n;) {
-        unsigned char c = (unsigned char)s.p[i];
-        if ((c >= 0x20 && c < 0x7F) || (keep_newlines && (c == '\n' || c == '\t'))) {
-            i++;
-            continue;
-        }
+        i += utf8_printable_run(s, i, 0, 0);
+        if (i == s.n) break;
         size_t at = i;
-        uint32_t cp = utf8_next(s, &i);
+        unsigned char c = (unsigned char)s.p[i];
+        uint32_t cp = utf8_step(s, &i);
+        if (utf8_is_ordinary(cp) || (keep_newlines && (c == '\n' || c == '\t'))) continue;
         bool hidden = utf8_is_invisible(cp) && !invisible_belongs(s, at, i, cp);
         if (cp != UTF8_BAD && !utf8_is_control(cp) && !utf8_is_bidi(cp) && !hidden) continue;
         buf_add(out, str_sub(s, from, at));
@@ -164,15 +163,12 @@ void invisible_scan(arena *a, str s, invisible_finds *out) {
     uint32_t line = 1;
     buf words = buf_new(a, DECODED_MAX);
     for (size_t i = 0; i < s.n;) {
-        unsigned char c = (unsigned char)s.p[i];
-        if (c >= 0x20 && c < 0x7F) {
-            i++;
-            continue;
-        }
+        i += utf8_printable_run(s, i, 0, 0);
+        if (i == s.n) break;
         size_t at = i;
-        uint32_t cp = utf8_next(s, &i);
+        uint32_t cp = utf8_step(s, &i);
         if (cp == '\n') line++;
-        if (!suspicious(s, at, i, cp)) continue;
+        if (utf8_is_ordinary(cp) || !suspicious(s, at, i, cp)) continue;
         invisible_find *f = find_of(a, out, first, cp, line);
         f->count++;
         if (cp < 0xE0020 || cp > 0xE007E) continue;

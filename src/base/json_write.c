@@ -119,20 +119,16 @@ void json_quote(buf *out, str s) {
     buf_addc(out, '"');
     size_t from = 0;
     for (size_t i = 0; i < s.n;) {
-        unsigned char c = (unsigned char)s.p[i];
-        if (c >= 0x20 && c < 0x80 && c != '"' && c != '\\') {
-            i++;
-            continue;
-        }
+        i += utf8_printable_run(s, i, '"', '\\');
+        if (i == s.n) break;
         size_t at = i;
-        if (c >= 0x80 && utf8_next(s, &i) != UTF8_BAD) continue;
+        unsigned char c = (unsigned char)s.p[i];
+        if (c >= 0x7F && utf8_step(s, &i) != UTF8_BAD) continue;
         buf_add(out, str_sub(s, from, at));
-        if (c >= 0x80) {
+        if (c >= 0x80)
             utf8_put(out, UTF8_REPLACEMENT);
-        } else {
-            quote_one(out, c);
-            i++;
-        }
+        else
+            quote_one(out, (unsigned char)s.p[i++]);
         from = i;
     }
     buf_add(out, str_sub(s, from, s.n));

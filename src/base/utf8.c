@@ -19,44 +19,25 @@ size_t utf8_ascii_run(str s, size_t from) {
     return i - from;
 }
 
-static inline bool is_cont(unsigned char c) {
-    return (c & 0xC0) == 0x80;
+static uint64_t any_zero(uint64_t w) {
+    return (w - 0x0101010101010101u) & ~w & 0x8080808080808080u;
 }
 
-// Length of the well-formed sequence at p (n > 0 bytes are there), or 0. The bounds of the second byte keep
-// out overlong forms, surrogates and what lies beyond 10FFFF (Unicode, table 3-7).
-static inline size_t sequence(const unsigned char *p, size_t n, uint32_t *cp) {
-    unsigned char c = p[0];
-    if (c < 0x80) {
-        *cp = c;
-        return 1;
+size_t utf8_printable_run(str s, size_t from, char a, char b) {
+    const uint64_t ones = 0x0101010101010101u, as = ones * (unsigned char)a, bs = ones * (unsigned char)b;
+    size_t i = from;
+    for (; s.n - i >= 8; i += 8) {
+        uint64_t w;
+        memcpy(&w, s.p + i, sizeof w);
+        uint64_t low = (w - ones * 0x20) & ~w, bad = w | low | any_zero(w ^ ones * 0x7F);
+        if (((bad | any_zero(w ^ as) | any_zero(w ^ bs)) & 0x8080808080808080u) != 0) break;
     }
-    if (c < 0xC2 || c > 0xF4) return 0;
-    if (c < 0xE0) {
-        if (n < 2 || !is_cont(p[1])) return 0;
-        *cp = (uint32_t)(c & 0x1F) << 6 | (p[1] & 0x3F);
-        return 2;
-    }
-    if (c < 0xF0) {
-        unsigned char low = c == 0xE0 ? 0xA0 : 0x80, high = c == 0xED ? 0x9F : 0xBF;
-        if (n < 3 || p[1] < low || p[1] > high || !is_cont(p[2])) return 0;
-        *cp = (uint32_t)(c & 0x0F) << 12 | (uint32_t)(p[1] & 0x3F) << 6 | (p[2] & 0x3F);
-        return 3;
-    }
-    unsigned char low = c == 0xF0 ? 0x90 : 0x80, high = c == 0xF4 ? 0x8F : 0xBF;
-    if (n < 4 || p[1] < low || p[1] > high || !is_cont(p[2]) || !is_cont(p[3])) return 0;
-    *cp = (uint32_t)(c & 0x07) << 18 | (uint32_t)(p[1] & 0x3F) << 12 | (uint32_t)(p[2] & 0x3F) << 6 |
-          (p[3] & 0x3F);
-    return 4;
+    while (i < s.n && s.p[i] >= 0x20 && s.p[i] < 0x7F && s.p[i] != a && s.p[i] != b) i++;
+    return i - from;
 }
 
 uint32_t utf8_next(str s, size_t *i) {
-    if (*i >= s.n) return UTF8_BAD;
-    uint32_t cp = UTF8_BAD;
-    size_t n = sequence(bytes_of(s) + *i, s.n - *i, &cp);
-    if (n == 0) cp = UTF8_BAD;
-    *i += n ? n : 1;
-    return cp;
+    return *i < s.n ? utf8_step(s, i) : UTF8_BAD;
 }
 
 uint32_t utf8_prev(str s, size_t *i) {
@@ -99,7 +80,7 @@ size_t utf8_invalid_at(str s) {
         // Text in one script seldom leaves it for long: stay here until the next ASCII byte.
         while (i < s.n && bytes_of(s)[i] >= 0x80) {
             uint32_t cp;
-            size_t n = sequence(bytes_of(s) + i, s.n - i, &cp);
+            size_t n = utf8_sequence(bytes_of(s) + i, s.n - i, &cp);
             if (n == 0) return i;
             i += n;
         }
@@ -135,6 +116,7 @@ size_t utf8_count(str s) {
 }
 
 static size_t width_of(uint32_t cp) {
+    if ((cp >= 0x4E00 && cp <= 0x9FFF) || (cp >= 0xAC00 && cp <= 0xD7A3)) return 2;
     if (cp == '\t' || cp == UTF8_BAD) return 1;
     if (utf8_is_control(cp) || utf8_is_bidi(cp) || utf8_is_invisible(cp) || utf8_is_mark(cp)) return 0;
     const utf8proc_property_t *p = utf8proc_get_property((utf8proc_int32_t)cp);
@@ -146,13 +128,10 @@ static size_t width_of(uint32_t cp) {
 size_t utf8_width(str s) {
     size_t w = 0;
     for (size_t i = 0; i < s.n;) {
-        unsigned char c = bytes_of(s)[i];
-        if (c >= 0x20 && c < 0x7F) {
-            w++;
-            i++;
-        } else {
-            w += width_of(utf8_next(s, &i));
-        }
+        size_t run = utf8_printable_run(s, i, 0, 0);
+        w += run;
+        i += run;
+        if (i < s.n) w += width_of(utf8_step(s, &i));
     }
     return w;
 }
@@ -160,9 +139,9 @@ size_t utf8_width(str s) {
 size_t utf8_floor(str s, size_t at) {
     if (at >= s.n) return s.n;
     size_t lead = at;
-    while (lead > 0 && at - lead < 3 && is_cont(bytes_of(s)[lead])) lead--;
+    while (lead > 0 && at - lead < 3 && utf8_is_cont(bytes_of(s)[lead])) lead--;
     uint32_t cp;
-    size_t n = sequence(bytes_of(s) + lead, s.n - lead, &cp);
+    size_t n = utf8_sequence(bytes_of(s) + lead, s.n - lead, &cp);
     return lead + n > at ? lead : at;
 }
 

@@ -24,6 +24,13 @@ static bool leans_back(uint32_t cp) {
            (cp >= 0xFF9E && cp <= 0xFFDC) || utf8_is_mark(cp) || utf8_is_ignorable(cp);
 }
 
+// A quick yes for letters of common scripts that every form leaves alone and that do not lean back.
+static bool steady(uint32_t cp) {
+    if (cp < 0x460) return cp >= 0x430 || (cp >= 0xE0 && cp <= 0xFF);
+    return (cp >= 0x4E00 && cp <= 0x9FFF) || (cp >= 0x3041 && cp <= 0x3096) ||
+           (cp >= 0x30A1 && cp <= 0x30FA) || (cp >= 0xAC00 && cp <= 0xD7A3) || cp == 0x3001 || cp == 0x3002;
+}
+
 // Is cp the same after the form, as far as its neighbours allow? Upper-case ASCII counts: copying lowers it.
 static bool inert(const form *f, uint32_t cp) {
     if (cp == UTF8_BAD) return false;
@@ -42,9 +49,11 @@ static size_t run_end(const form *f, str s, size_t i) {
             continue;
         }
         size_t at = i;
-        uint32_t cp = utf8_next(s, &i);
-        if (leans_back(cp)) return last;
-        if (!inert(f, cp)) return at;
+        uint32_t cp = utf8_step(s, &i);
+        if (!steady(cp)) {
+            if (leans_back(cp)) return last;
+            if (!inert(f, cp)) return at;
+        }
         last = at;
     }
     return s.n;
@@ -109,6 +118,20 @@ static size_t add_segment(const form *f, buf *out, str s, size_t i) {
     return i;
 }
 
+// Full-width ASCII, in every line of Chinese and Japanese text: what stands for it, or 0 when a segment must
+// decide.
+static char narrow(const form *f, str s, size_t *i) {
+    if (!(f->options & UTF8PROC_COMPAT)) return 0;
+    size_t next = *i;
+    uint32_t cp = utf8_next(s, &next);
+    if (cp != 0x3000 && (cp < 0xFF01 || cp > 0xFF5E)) return 0;
+    size_t after = next;
+    if (next < s.n && leans_back(utf8_next(s, &after))) return 0;
+    *i = next;
+    char c = cp == 0x3000 ? ' ' : (char)(cp - 0xFEE0);
+    return f->fold && c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+}
+
 static bool has_upper(str s) {
     unsigned found = 0;
     for (size_t i = 0; i < s.n; i++) found |= (unsigned)(s.p[i] >= 'A' && s.p[i] <= 'Z');
@@ -124,7 +147,12 @@ static str apply(const form *f, str s) {
     for (size_t i = 0;;) {
         copy_run(f, &out, str_sub(s, i, end));
         if (end == s.n) break;
-        i = add_segment(f, &out, s, end);
+        i = end;
+        char c = narrow(f, s, &i);
+        if (c)
+            buf_addc(&out, c);
+        else
+            i = add_segment(f, &out, s, end);
         end = run_end(f, s, i);
     }
     return buf_str(&out);

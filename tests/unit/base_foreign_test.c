@@ -301,6 +301,11 @@ static void test_base_foreign__the_limit_counts_characters_of_the_result(void **
         {S_INIT("<task>"), 8, S_INIT("&lt;tas\u2026")},
         {S_INIT("<task>"), 4, S_INIT("\u2026")},
         {S_INIT("<task>"), 3, S_INIT("\u2026")},
+        {S_INIT("a <name2> b"), 8, S_INIT("a \u2026")},
+        {S_INIT("a <name2> b"), 9, S_INIT("a <name2\u2026")},
+        {S_INIT("a <xml> b"), 5, S_INIT("a <x\u2026")},
+        {S_INIT("\u0645\u200C\u062E\u062E"), 3, S_INIT("\u0645\u2026")},
+        {S_INIT("a <names> <"), 3, S_INIT("a \u2026")},
         {S_INIT("a\u202Eb"), 10, S_INIT("a\\u{202E}b")},
         {S_INIT("a\u202Eb"), 9, S_INIT("a\u2026")},
         {S_INIT("a\u202Eb"), 8, S_INIT("a\u2026")},
@@ -377,6 +382,7 @@ static void check_output(arena *a, str text, str out, foreign_kind kind) {
         size_t n = utf8_count(cut);
         if (n > max || !utf8_valid(cut) || reads_as_tag(a, cut))
             fail_msg("wrong cut at %zu of " STR_FMT, max, STR_ARG(text));
+        check_text(foreign(a, cut, kind, 0), cut);
         if (utf8_count(out) <= max) check_text(cut, out);
     }
 }

@@ -221,6 +221,31 @@ static void test_base_utf8__properties_of_sample_code_points(void **state) {
     assert_false(utf8_is_cjk('a') || utf8_is_cjk(0x3002) || utf8_is_cjk(0xFF21) || utf8_is_cjk(0x0E3F));
 }
 
+static void test_base_utf8__the_quick_look_never_passes_what_takes_a_closer_one(void **state) {
+    (void)state;
+    for (uint32_t cp = 0; cp <= 0x110000; cp++) {
+        bool close = utf8_is_control(cp) || utf8_is_bidi(cp) || utf8_is_invisible(cp) || cp == '<' ||
+                     cp == 0x226E || cp == 0xFE64 || cp == 0xFF1C;
+        if (close && utf8_is_ordinary(cp)) fail_msg("U+%04X", cp);
+    }
+    assert_false(utf8_is_ordinary(UTF8_BAD));
+}
+
+static void test_base_utf8__printable_runs_end_at_the_first_other_byte(void **state) {
+    (void)state;
+    char text[40];
+    for (size_t at = 0; at < sizeof text; at++) {
+        for (int c = 0; c < 256; c++) {
+            memset(text, '~', sizeof text);
+            text[at] = (char)c;
+            bool ends = c < 0x20 || c >= 0x7F || c == '<' || c == '"';
+            assert_int_equal(utf8_printable_run(str_n(text, sizeof text), 0, '<', '"'),
+                             ends ? at : sizeof text);
+        }
+    }
+    assert_int_equal(utf8_printable_run(S("abc"), 3, 'x', 'x'), 0);
+}
+
 // --- Normal forms and the fold. ---
 
 static void test_base_utf8__normal_forms(void **state) {
@@ -268,6 +293,7 @@ static void test_base_utf8__the_fold_makes_equal_what_reads_equal(void **state) 
         {S_INIT("\u2121 \u2167 \u2462"), S_INIT("tel viii 3")},
         {S_INIT("\u212A\u017F"), S_INIT("ks")},
         {S_INIT("\u3131\u314F"), S_INIT("\uAC00")}, // compatibility jamo join
+        {S_INIT("\uFF1A\uFF21\u3000\uFF21\u0301\uFF5E"), S_INIT(":a \u00E1~")},
         {S_INIT("\U000E0061x\u2065y\uFFF0"), S_INIT("xy")},
         {S_INIT("A\xFFZ"), S_INIT("a\uFFFDz")},
         {S_INIT("\u9000\u6B3E\u653F\u7B56"), S_INIT("\u9000\u6B3E\u653F\u7B56")},
@@ -383,6 +409,8 @@ int main(void) {
         CASE(test_base_utf8__cuts_end_at_grapheme_boundaries),
         CASE(test_base_utf8__cuts_by_characters_end_at_grapheme_boundaries),
         CASE(test_base_utf8__properties_of_sample_code_points),
+        CASE(test_base_utf8__the_quick_look_never_passes_what_takes_a_closer_one),
+        CASE(test_base_utf8__printable_runs_end_at_the_first_other_byte),
         CASE(test_base_utf8__normal_forms),
         CASE(test_base_utf8__the_fold_makes_equal_what_reads_equal),
         CASE(test_base_utf8__folding_text_that_needs_none_gives_it_back),
