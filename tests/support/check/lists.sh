@@ -40,7 +40,7 @@ compare fuzzers 'fuzz target' <<END
 $(find tests/fuzz -name 'fuzz_*.c' | sed 's#^tests/fuzz/fuzz_\(.*\)\.c$#\1#')
 END
 compare bench_programs 'measuring program' <<END
-$(find tests/bench -name '*.c' | sed 's#^tests/bench/\(.*\)\.c$#\1#')
+$(find tests/bench -name '*.c' 2>/dev/null | sed 's#^tests/bench/\(.*\)\.c$#\1#')
 END
 
 find tests/unit -name '*.c' ! -name '*_test.c' >"$work/odd"
