@@ -99,3 +99,5 @@ typedef struct {
 // system's iconv lacks.
 [[nodiscard]] dep_status decode_text(arena *a, str bytes, str declared, decoded *ret, dep_err *err);
 bool decode_known_encoding(str name);
+// Is the library that tells legacy encodings apart there? Without it they are taken for GB18030 or windows-1252.
+bool decode_can_detect(void);

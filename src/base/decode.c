@@ -3,6 +3,7 @@
 // allocated from the arena, because an allocation that fails leaves this function at once; iconv therefore
 // runs twice: to measure, and to write.
 #include "base/utf8_int.h"
+#include <dlfcn.h>
 #include <errno.h>
 #include <iconv.h>
 #include <uchardet/uchardet.h>
@@ -278,20 +279,52 @@ static size_t bytes_beyond_ascii(str s) {
     return n;
 }
 
+// uchardet is C++ and brings its runtime along, so it is loaded by the first file that needs it and not by
+// every start.
+typedef struct {
+    typeof(uchardet_new) *make;
+    typeof(uchardet_delete) *destroy;
+    typeof(uchardet_handle_data) *feed;
+    typeof(uchardet_data_end) *end;
+    typeof(uchardet_get_charset) *charset;
+} detector;
+
+// A library that is open already is only counted.
+static bool detector_open(detector *d) {
+    void *lib = dlopen("libuchardet.so.0", RTLD_NOW | RTLD_LOCAL);
+    if (!lib) return false;
+    d->make = (typeof(d->make))dlsym(lib, "uchardet_new");
+    d->destroy = (typeof(d->destroy))dlsym(lib, "uchardet_delete");
+    d->feed = (typeof(d->feed))dlsym(lib, "uchardet_handle_data");
+    d->end = (typeof(d->end))dlsym(lib, "uchardet_data_end");
+    d->charset = (typeof(d->charset))dlsym(lib, "uchardet_get_charset");
+    return d->make && d->destroy && d->feed && d->end && d->charset;
+}
+
+bool decode_can_detect(void) {
+    return detector_open(&(detector){0});
+}
+
+static const encoding *ask_uchardet(str window) {
+    detector d;
+    if (!detector_open(&d)) return nullptr;
+    uchardet_t u = d.make();
+    if (!u) return nullptr;
+    const encoding *e = nullptr;
+    if (d.feed(u, window.p, window.n) == 0) {
+        d.end(u);
+        e = find_encoding(str_z(d.charset(u)));
+    }
+    d.destroy(u);
+    return e;
+}
+
 static const encoding *detect(str bytes) {
     size_t first = utf8_ascii_run(bytes, 0);
     str window = str_sub(bytes, first > 256 ? first - 256 : 0, bytes.n);
     window = str_sub(window, 0, DETECT_WINDOW);
 
-    const encoding *e = nullptr;
-    uchardet_t u = uchardet_new();
-    if (u) {
-        if (uchardet_handle_data(u, window.p, window.n) == 0) {
-            uchardet_data_end(u);
-            e = find_encoding(str_z(uchardet_get_charset(u)));
-        }
-        uchardet_delete(u);
-    }
+    const encoding *e = ask_uchardet(window);
     if ((!e || !(e->traits & PAIRS)) && sparse_gb(window)) return find_encoding(S("GB18030"));
     bool unicode = e && e->how <= BY_UTF32; // already excluded: it would be valid, or have a BOM
     if (!e || unicode || ((e->traits & WEAK) && bytes_beyond_ascii(window) < WEAK_EVIDENCE))

@@ -275,11 +275,11 @@ static bool breaks_line(uint32_t cp) {
     return (cp >= '\t' && cp <= '\r') || cp == 0x85 || cp == 0x2028 || cp == 0x2029;
 }
 
-// One code point that is not plain, at s.p[at]; *i stands behind it.
-static bool special(writer *w, str s, size_t at, size_t *i, uint32_t cp, foreign_kind kind) {
+// One code point that is not plain, at s.p[at, next).
+static bool special(writer *w, str s, size_t at, size_t next, uint32_t cp, foreign_kind kind) {
     if (cp == UTF8_BAD) return unit(w, S("\uFFFD"), 1, UTF8_REPLACEMENT, UTF8_REPLACEMENT);
     if (is_less_than(cp)) {
-        reader r = {.s = s, .i = *i};
+        reader r = {.s = s, .i = next};
         if (tag_follows(&r)) return unit(w, S("&lt;"), 4, '&', ';');
     }
     if (kind == FOREIGN_LINE && breaks_line(cp)) {
@@ -287,10 +287,10 @@ static bool special(writer *w, str s, size_t at, size_t *i, uint32_t cp, foreign
         if (at > 0 && breaks_line(utf8_prev(s, &at))) return true;
         return unit(w, S(" "), 1, ' ', ' ');
     }
-    if (cp == '\r' && *i < s.n && s.p[*i] == '\n') return true;
-    bool hidden = utf8_is_invisible(cp) && !invisible_belongs(s, at, *i, cp);
+    if (cp == '\r' && next < s.n && s.p[next] == '\n') return true;
+    bool hidden = utf8_is_invisible(cp) && !invisible_belongs(s, at, next, cp);
     if (hidden || utf8_is_control(cp) || utf8_is_bidi(cp)) return escaped(w, cp);
-    return unit(w, str_sub(s, at, *i), 1, cp, cp);
+    return unit(w, str_sub(s, at, next), 1, cp, cp);
 }
 
 void foreign_add(buf *out, str s, foreign_kind kind, size_t max_chars) {
@@ -303,7 +303,7 @@ void foreign_add(buf *out, str s, foreign_kind kind, size_t max_chars) {
             continue;
         }
         uint32_t cp = utf8_next(s, &i);
-        if (!special(&w, s, at, &i, cp, kind)) return;
+        if (!special(&w, s, at, i, cp, kind)) return;
     }
 }
 

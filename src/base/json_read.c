@@ -351,12 +351,16 @@ static bool same_kind(const cJSON *c, json_kind kind) {
     return (c->type & 0xFF) == types[kind];
 }
 
-static dep_status mirror(reader *r, const cJSON *c, size_t *next, json **ret) {
-    if (*next == r->slots.n) return err_set(r->err, DEP_ERR_INTERNAL, "the JSON readers disagree");
+static dep_status disagree(const reader *r) {
+    return err_set(r->err, DEP_ERR_INTERNAL, "the JSON readers disagree");
+}
+
+// Fills v from c and the next slot, and makes its children.
+static dep_status mirror(reader *r, const cJSON *c, size_t *next, json *v) {
+    if (*next == r->slots.n) return disagree(r);
     const slot *s = &r->slots.p[(*next)++];
-    json *v = NEW(r->a, json);
     *v = (json){.kind = kind_of(s->raw), .key = s->key, .raw = s->raw};
-    if (!same_kind(c, v->kind)) return err_set(r->err, DEP_ERR_INTERNAL, "the JSON readers disagree");
+    if (!same_kind(c, v->kind)) return disagree(r);
     if (v->kind == JSON_STRING) v->s = string_text(r->a, s->raw, s->escaped);
     if (v->kind == JSON_NUMBER) {
         // The C locale is in force: Deputy never sets LC_NUMERIC.
@@ -366,10 +370,11 @@ static dep_status mirror(reader *r, const cJSON *c, size_t *next, json **ret) {
     }
     json **tail = &v->child;
     for (const cJSON *e = c->child; e; e = e->next, v->count++) {
-        TRY(mirror(r, e, next, tail));
-        tail = &(*tail)->next;
+        json *child = NEW(r->a, json);
+        TRY(mirror(r, e, next, child));
+        *tail = child;
+        tail = &child->next;
     }
-    *ret = v;
     return DEP_OK;
 }
 
@@ -409,8 +414,9 @@ static dep_status parse(arena *a, str text, size_t max_size, bool twins, json **
     *root = cJSON_ParseWithLengthOpts(copy.p, copy.n, nullptr, false);
     if (!*root) return err_set(err, DEP_ERR_NOMEM, "out of memory");
     size_t next = 0;
-    json *tree = nullptr;
-    dep_status st = mirror(&r, *root, &next, &tree);
+    json *tree = NEW(a, json);
+    dep_status st = mirror(&r, *root, &next, tree);
+    if (st == DEP_OK && next != r.slots.n) st = disagree(&r);
     delete_tree(root);
     if (st == DEP_OK) *ret = tree;
     return st;

@@ -105,6 +105,11 @@ static void test_base_decode__legacy_encodings_are_found_out_and_said_to_be_assu
     }
 }
 
+static void test_base_decode__the_detection_is_there(void **state) {
+    (void)state;
+    assert_true(decode_can_detect());
+}
+
 static void test_base_decode__a_declared_encoding_is_taken_at_its_word(void **state) {
     for (size_t k = 0; k < sizeof legacy / sizeof *legacy; k++) {
         decoded d = decode(*state, legacy[k].bytes, str_z(legacy[k].encoding));
@@ -311,6 +316,7 @@ int main(void) {
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest cases[] = {
         CASE(test_base_decode__legacy_encodings_are_found_out_and_said_to_be_assumed),
+        CASE(test_base_decode__the_detection_is_there),
         CASE(test_base_decode__a_declared_encoding_is_taken_at_its_word),
         CASE(test_base_decode__names_of_encodings),
         CASE(test_base_decode__every_declared_name_can_be_converted),
