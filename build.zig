@@ -73,6 +73,12 @@ const core_files = [_][]const u8{
     // 4 knowledge
     "knowledge/knowledge.c",
     // 4 memory
+    "memory/entry.c",
+    "memory/files.c",
+    "memory/guard.c",
+    "memory/resident.c",
+    "memory/scope.c",
+    "memory/write.c",
     // 4 skills
     // 4 capability
     "capability/access.c",
@@ -105,6 +111,26 @@ const core_files = [_][]const u8{
     "delegate/report.c",
     "delegate/run.c",
     // 10 cli
+    "cli/check.c",
+    "cli/cli.c",
+    "cli/config.c",
+    "cli/doctor.c",
+    "cli/edit.c",
+    "cli/help.c",
+    "cli/init.c",
+    "cli/list.c",
+    "cli/memory.c",
+    "cli/models.c",
+    "cli/output.c",
+    "cli/prompt.c",
+    "cli/run.c",
+    "cli/search.c",
+    "cli/show.c",
+    "cli/skills.c",
+    "cli/tasks.c",
+    "cli/trust.c",
+    "cli/verbs.c",
+    "cli/write.c",
 };
 
 /// The program's own part: only `main`, so that suites can link everything else.
@@ -126,6 +152,17 @@ const suites = [_][]const u8{
     "base_spawn",
     "base_sys",
     "base_utf8",
+    "memory_entry",
+    "memory_race",
+    "memory_scope",
+    "memory_write",
+    "model_anthropic",
+    "model_anthropic_request",
+    "model_anthropic_stream",
+    "model_quote",
+    "model_redact",
+    "model_sse",
+    "model_url",
     "trust_list",
 };
 
@@ -133,6 +170,7 @@ const suites = [_][]const u8{
 const fuzzers = [_][]const u8{
     "glob",
     "json",
+    "text",
 };
 
 /// tests/bench/NAME.c, helpers of the measurements.

@@ -1,7 +1,12 @@
-// Entry point of the program.
-#include <stdio.h>
+// Entry point of the program. Everything else is in the library, so that suites can link it.
+#include <deputy/cli.h>
+#include <stdlib.h>
 
-int main(void) {
-    puts("deputy 0.1.0");
-    return 0;
+static const char *from_environment(const char *name) {
+    return getenv(name);
+}
+
+int main(int argc, char **argv) {
+    cli_args args = {.argc = argc, .argv = argv, .getenv = from_environment, .clock = sys_clock_real()};
+    return cli_main(&args);
 }

@@ -1,0 +1,114 @@
+// Shared by the verbs: options as a table, one context, one way to print and to fail.
+#pragma once
+#include <deputy/buf.h>
+#include <deputy/cli.h>
+#include <deputy/delegate.h>
+#include <deputy/diag.h>
+#include <deputy/host.h>
+#include <deputy/json.h>
+#include <deputy/prompt.h>
+#include <deputy/utf8.h>
+#include <stdio.h>
+
+typedef enum { OPT_FLAG, OPT_VALUE, OPT_VALUES } opt_kind;
+typedef struct {
+    const char *name; // "json": --json
+    opt_kind kind;
+    const char *arg; // what the value is: "DIR"
+    const char *help;
+} cli_opt;
+
+enum { CLI_OPTS_MAX = 16 };
+
+typedef struct cli cli;
+typedef struct {
+    const char *name;
+    const char *usage;      // "NAME [ITEM]"
+    const char *summary;    // one line
+    const char *detail;     // more, for --help; NULL: nothing more
+    const cli_opt *opts;    // ends with name NULL; --help and --json (when has_json) are added
+    int min_args, max_args; // max -1: any number
+    bool has_json;
+    int (*run)(cli *c); // NULL: not yet
+} cli_verb;
+
+struct cli {
+    arena *a;
+    const cli_args *in;
+    const cli_verb *verb;
+    str dir; // -C
+    strs args;
+    strs values[CLI_OPTS_MAX]; // by option index; a flag has one empty value
+    bool json, color_out, color_err;
+    workspace *w;
+    diags shown; // diagnostics of the workspace, printed once
+};
+
+extern const cli_verb *const cli_verbs; // ends with name NULL
+
+// --- Options
+// ----------------------------------------------------------------------------------------------------------------
+bool opt_has(const cli *c, const char *name);
+str opt_get(const cli *c, const char *name, str dflt); // the last one given
+strs opt_all(const cli *c, const char *name);          // repeated, each split at commas
+str arg(const cli *c, size_t i);                       // empty when absent
+// A whole number option within bounds; prints and returns false otherwise.
+bool opt_int(cli *c, const char *name, int64_t dflt, int64_t min, int64_t max, int64_t *ret);
+
+// --- Output
+// ---------------------------------------------------------------------------------------------------------------------
+// Human-readable text is built with these: words of ours by text(), everything else by safe(), which escapes
+// for terminals (rule B23).
+void out_exact(str bytes); // stdout, as it is
+void out_buf(buf *b);
+static inline void text(buf *b, const char *s) {
+    buf_add(b, str_z(s));
+}
+static inline void safe(buf *b, str s) {
+    term_add(b, s, false);
+}
+void cell(buf *b, str s, size_t width); // safe, cut or padded to columns
+void say(cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3))); // stderr, one escaped line
+void paint(buf *b, bool color, const char *sgr, str s);
+void print_diags(cli *c, const diags *d); // stderr
+
+// --- Failing
+// -----------------------------------------------------------------------------------------------------------------------
+int fail(cli *c, const dep_err *err); // prints "deputy: …", gives the exit code of the status
+int exit_code(dep_status s);
+int usage_error(cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+// --- The workspace
+// ---------------------------------------------------------------------------------------------------------------
+// Opens it once; prints its diagnostics on stderr when `loud`. EXIT_FINE or the exit code.
+int need_workspace(cli *c, bool loud);
+int need_agents(cli *c);
+// An effective agent by name; prints and gives the exit code otherwise.
+int need_agent(cli *c, str name, agent_entry **ret);
+// As need_agent, but also one that is not in effect (to look at, to repair).
+int find_agent(cli *c, str name, agent_entry **ret);
+// Asks y/N on /dev/tty: 1 yes, 0 no, -1 there is no terminal.
+int ask(cli *c, str question);
+// Writes a definition file of a layer and records trust as DESIGN says. was_trusted: or it is new.
+[[nodiscard]] dep_status save_definition(cli *c, def_layer layer, str base, str bytes, bool create,
+                                         bool was_trusted, str *shown, dep_err *err);
+const char *role_name(agent_role r);
+
+// --- Verbs, by file
+// ------------------------------------------------------------------------------------------------------------------
+int verb_agents(cli *c), verb_check(cli *c);                      // list.c, check.c
+int verb_show(cli *c), verb_explain(cli *c), verb_diff(cli *c);   // show.c
+int verb_prompt(cli *c), verb_tools(cli *c), verb_schema(cli *c); // prompt.c
+int verb_init(cli *c);                                            // init.c
+int verb_new(cli *c), verb_copy(cli *c), verb_set(cli *c), verb_fmt(cli *c),
+    verb_rm(cli *c);                                               // write.c, edit.c
+int verb_enable(cli *c), verb_disable(cli *c), verb_trust(cli *c); // trust.c
+int verb_search(cli *c);                                           // search.c
+int verb_run(cli *c), verb_tasks(cli *c), verb_replay(cli *c);     // run.c, tasks.c
+int verb_memory(cli *c);                                           // memory.c
+int verb_models(cli *c), verb_config(cli *c);                      // models.c, config.c
+int verb_skills(cli *c), verb_doctor(cli *c), verb_help(cli *c),
+    verb_version(cli *c); // skills.c, doctor.c, help.c
+
+void print_help(const cli_verb *v, FILE *to);
+void print_overview(FILE *to);

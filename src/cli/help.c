@@ -1,0 +1,44 @@
+// cli: help and version, printed from the verb table.
+#include "cli/cli_int.h"
+
+void print_overview(FILE *to) {
+    fputs("Deputy says what each subagent may reach, enforces it, and shows what it did.\n\n"
+          "usage: deputy [-C DIR] VERB [ARGUMENTS]\n\n",
+          to);
+    for (const cli_verb *v = cli_verbs; v->name; v++)
+        if (v->run) fprintf(to, "  %-9s %s\n", v->name, v->summary);
+    fputs("\n`deputy VERB --help` tells more. New here: `deputy init --sample DIR`.\n", to);
+}
+
+void print_help(const cli_verb *v, FILE *to) {
+    fprintf(to, "usage: deputy [-C DIR] %s %s\n\n%s\n", v->name, v->usage, v->summary);
+    if (!v->run) fputs("Not yet: the name is reserved.\n", to);
+    if (v->detail) fprintf(to, "%s\n", v->detail);
+    if (!v->opts && !v->has_json) return;
+    fputc('\n', to);
+    for (const cli_opt *o = v->opts; o && o->name; o++) {
+        char head[64];
+        snprintf(head, sizeof head, "--%s%s%s", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+        fprintf(to, "  %-24s %s\n", head, o->help);
+    }
+    if (v->has_json) fprintf(to, "  %-24s %s\n", "--json", "one JSON document on standard output");
+}
+
+int verb_help(cli *c) {
+    if (!c->args.n) {
+        print_overview(stdout);
+        return EXIT_FINE;
+    }
+    for (const cli_verb *v = cli_verbs; v->name; v++) {
+        if (!str_eq(str_z(v->name), arg(c, 0))) continue;
+        print_help(v, stdout);
+        return EXIT_FINE;
+    }
+    return usage_error(c, "there is no verb \"" STR_FMT "\"", STR_ARG(arg(c, 0)));
+}
+
+int verb_version(cli *c) {
+    (void)c;
+    printf("deputy %s\n", cli_version());
+    return EXIT_FINE;
+}

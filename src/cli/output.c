@@ -1,0 +1,163 @@
+// cli: printing, failing, asking, and opening the workspace: what every verb needs and does in one way.
+#include "cli/cli_int.h"
+#include <deputy/file.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <unistd.h>
+
+void out_exact(str bytes) {
+    fwrite(bytes.p, 1, bytes.n, stdout);
+}
+void out_buf(buf *b) {
+    out_exact(buf_str(b));
+}
+
+void cell(buf *b, str s, size_t width) {
+    buf shown = buf_new(b->a, 0);
+    term_add(&shown, s, false);
+    str t = buf_str(&shown);
+    size_t w = utf8_width(t);
+    if (w > width) {
+        size_t n = t.n;
+        while (n && utf8_width(str_sub(t, 0, n)) > width - 1) n = utf8_cut(t, n - 1).n;
+        t = str_sub(t, 0, n);
+        buf_add(b, t);
+        buf_add(b, S("…"));
+        w = utf8_width(t) + 1;
+    } else {
+        buf_add(b, t);
+    }
+    if (w < width) buf_fill(b, ' ', width - w);
+}
+
+void paint(buf *b, bool color, const char *sgr, str s) {
+    if (color) buf_addf(b, "\x1b[%sm", sgr);
+    term_add(b, s, false);
+    if (color) buf_add(b, S("\x1b[0m"));
+}
+
+void say(cli *c, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    str s = str_vfmt(c->a, fmt, ap);
+    va_end(ap);
+    buf b = buf_new(c->a, 0);
+    text(&b, "deputy: ");
+    term_add(&b, s, true);
+    buf_addc(&b, '\n');
+    str line = buf_str(&b);
+    fflush(stdout);
+    fwrite(line.p, 1, line.n, stderr);
+}
+
+void print_diags(cli *c, const diags *d) {
+    buf b = buf_new(c->a, 0);
+    diags_print(&b, d, c->color_err);
+    str s = buf_str(&b);
+    fflush(stdout);
+    fwrite(s.p, 1, s.n, stderr);
+}
+
+int exit_code(dep_status s) {
+    switch (s) {
+    case DEP_OK: return EXIT_FINE;
+    case DEP_ERR_REFUSED:
+    case DEP_ERR_NOT_YET: return EXIT_REFUSED;
+    case DEP_ERR_CANCELLED: return EXIT_INTERRUPTED;
+    default: return EXIT_ERRORS;
+    }
+}
+
+int fail(cli *c, const dep_err *err) {
+    say(c, "%s", err->msg);
+    return exit_code(err->status);
+}
+
+int usage_error(cli *c, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    str s = str_vfmt(c->a, fmt, ap);
+    va_end(ap);
+    say(c, STR_FMT "\n  see `deputy %s --help`", STR_ARG(s), c->verb->name);
+    return EXIT_USAGE;
+}
+
+// --- The workspace
+// ---------------------------------------------------------------------------------------------------------------
+
+int need_workspace(cli *c, bool loud) {
+    if (c->w) return EXIT_FINE;
+    dep_err err;
+    workspace_opts o = {
+        .dir = c->dir, .getenv = c->in->getenv, .clock = c->in->clock, .bodies = tools_bodies()};
+    dep_status st = workspace_open(c->a, &o, &c->w, &err);
+    if (st == DEP_ERR_INVALID || (st != DEP_OK && c->dir.n)) {
+        say(c, "%s", err.msg);
+        return EXIT_USAGE;
+    }
+    if (st != DEP_OK) return fail(c, &err);
+    if (loud) print_diags(c, &c->w->diags);
+    return EXIT_FINE;
+}
+
+int need_agents(cli *c) {
+    int code = need_workspace(c, false);
+    if (code) return code;
+    dep_err err;
+    return workspace_agents(c->w, &err) == DEP_OK ? EXIT_FINE : fail(c, &err);
+}
+
+int need_agent(cli *c, str name, agent_entry **ret) {
+    int code = need_agents(c);
+    if (code) return code;
+    dep_err err;
+    return workspace_agent(c->w, name, ret, &err) == DEP_OK ? EXIT_FINE : fail(c, &err);
+}
+
+int find_agent(cli *c, str name, agent_entry **ret) {
+    int code = need_agents(c);
+    if (code) return code;
+    dep_err err;
+    *ret = NULL;
+    dep_status st = workspace_agent(c->w, name, ret, &err);
+    return st == DEP_OK || (st == DEP_ERR_REFUSED && *ret) ? EXIT_FINE : fail(c, &err);
+}
+
+int ask(cli *c, str question) {
+    enum { ANSWER_MS = 10 * 60 * 1000 };
+    int tty = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+    if (tty < 0) return -1;
+    buf b = buf_new(c->a, 0);
+    term_add(&b, question, true);
+    text(&b, " [y/N] ");
+    str q = buf_str(&b);
+    fflush(stdout);
+    ssize_t n = write(tty, q.p, q.n);
+    char line[64] = {0};
+    struct pollfd p = {.fd = tty, .events = POLLIN};
+    n = n < 0 || poll(&p, 1, ANSWER_MS) <= 0 ? 0 : read(tty, line, sizeof line - 1);
+    close(tty);
+    str answer = str_trim(str_n(line, n > 0 ? (size_t)n : 0));
+    return str_ieq(answer, S("y")) || str_ieq(answer, S("yes"));
+}
+
+dep_status save_definition(cli *c, def_layer layer, str base, str bytes, bool create, bool was_trusted,
+                           str *shown, dep_err *err) {
+    workspace *w = c->w;
+    int dir;
+    str where;
+    TRY(workspace_layer_dir(w, layer, true, &dir, &where, err));
+    *shown = path_join(c->a, where, base);
+    TRY(create ? file_create_at(dir, base, bytes, layer == LAYER_SYSTEM ? 0600 : 0644, err)
+               : file_replace_at(dir, base, bytes, 0644, err));
+    if (layer != LAYER_WORKSPACE || !was_trusted) return DEP_OK;
+    definition def;
+    diags d = diags_new(c->a);
+    TRY(definition_parse(c->a, *shown, base, layer, bytes, false, &def, NULL, &d, err));
+    return workspace_record(w, *shown, bytes, definition_reach(c->a, &def), err);
+}
+
+const char *role_name(agent_role r) {
+    return r == ROLE_MAIN ? "main" : "delegate";
+}

@@ -1,0 +1,214 @@
+// cli: run. Live progress on a terminal, plain when piped, the report last; Ctrl-C stops the run, keeps what
+// it had and says where to find it.
+#include "cli/cli_int.h"
+#include <deputy/file.h>
+#include <signal.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t stop_signal;
+static void on_signal(int sig) {
+    stop_signal = sig;
+}
+
+typedef struct {
+    cli *c;
+    bool live, events;
+    int64_t started_ms, turn;
+    bool mid_line;
+} watcher;
+
+static int64_t elapsed(const watcher *w) {
+    return (w->c->in->clock->mono_ms(w->c->in->clock->ctx) - w->started_ms) / 1000;
+}
+
+static void end_line(watcher *w) {
+    if (w->mid_line) fputc('\n', stderr);
+    w->mid_line = false;
+}
+
+static void on_turn(void *p, int64_t n) {
+    watcher *w = p;
+    w->turn = n;
+    if (!w->live) return;
+    end_line(w);
+    fprintf(stderr, "%s· turn %lld, %lld s%s\n", w->c->color_err ? "\x1b[2m" : "", (long long)n,
+            (long long)elapsed(w), w->c->color_err ? "\x1b[0m" : "");
+}
+
+static void on_tool(void *p, str name, str args) {
+    watcher *w = p;
+    if (!w->live) return;
+    arena *a = arena_new();
+    buf b = buf_new(a, 0);
+    end_line(w);
+    text(&b, "  → ");
+    safe(&b, name);
+    text(&b, " ");
+    safe(&b, utf8_cut_chars(args, 100));
+    buf_addf(&b, "  (%lld s)\n", (long long)elapsed(w));
+    str s = buf_str(&b);
+    fwrite(s.p, 1, s.n, stderr);
+    arena_free(a);
+}
+
+static void on_text(void *p, str delta) {
+    watcher *w = p;
+    if (!w->live) return;
+    arena *a = arena_new();
+    buf b = buf_new(a, 0);
+    term_add(&b, delta, true);
+    str s = buf_str(&b);
+    fwrite(s.p, 1, s.n, stderr);
+    fflush(stderr);
+    if (s.n) w->mid_line = s.p[s.n - 1] != '\n';
+    arena_free(a);
+}
+
+static void on_item(void *p, str kind, str item) {
+    watcher *w = p;
+    (void)kind;
+    if (!w->events) return;
+    out_exact(item);
+    out_exact(S("\n"));
+    fflush(stdout);
+}
+
+static bool was_stopped(void *p) {
+    (void)p;
+    return stop_signal != 0;
+}
+
+static void catch_signals(void) {
+    struct sigaction act = {.sa_handler = on_signal};
+    sigaction(SIGINT, &act, NULL);
+    sigaction(SIGTERM, &act, NULL);
+    sigaction(SIGHUP, &act, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+static int read_task(cli *c, str *task) {
+    *task = arg(c, 1);
+    if (!str_eq(*task, S("-"))) return EXIT_FINE;
+    dep_err err;
+    return file_read_stream(c->a, 0, DELEGATE_TASK_MAX, task, &err) == DEP_OK ? EXIT_FINE : fail(c, &err);
+}
+
+// A changed definition whose reach did not grow is recorded anew when it runs.
+static int renew_trust(cli *c, const agent_entry *e) {
+    dep_err err;
+    if (e->def.layer != LAYER_WORKSPACE || !e->old_reach.n ||
+        (c->w->trust && trust_check(c->w->trust, e->def.file, e->def.sha256, NULL) == TRUST_OK))
+        return EXIT_FINE;
+    return workspace_record(c->w, e->def.file, e->def.text, definition_reach(c->a, &e->def), &err) == DEP_OK
+               ? EXIT_FINE
+               : fail(c, &err);
+}
+
+// On a terminal a definition that lost its trust is shown with what it gained, and asked about; elsewhere the
+// refusal stands.
+static int ask_trust(cli *c, agent_entry *e) {
+    reach_diff d;
+    dep_err err;
+    str reach = definition_reach(c->a, &e->def);
+    if (e->state != AGENT_UNTRUSTED || !e->def.valid || !isatty(0)) return EXIT_REFUSED;
+    if (reach_compare(c->a, e->old_reach, reach, &d, &err) != DEP_OK) return fail(c, &err);
+    buf b = buf_new(c->a, 0);
+    safe(&b, e->def.file);
+    text(&b, e->trust == TRUST_NEVER ? " was never trusted. It would reach:\n"
+                                     : " changed outside Deputy. It would gain:\n");
+    for (vec_each(const str, s, &d.gained)) text(&b, "  + "), safe(&b, *s), text(&b, "\n");
+    for (vec_each(const str, s, &d.gates_lost)) text(&b, "  - gate: "), safe(&b, *s), text(&b, "\n");
+    for (vec_each(const str, s, &d.lost)) text(&b, "  - "), safe(&b, *s), text(&b, "\n");
+    str s = buf_str(&b);
+    fwrite(s.p, 1, s.n, stderr);
+    if (ask(c, S("trust this file and run it?")) <= 0) return EXIT_REFUSED;
+    if (workspace_record(c->w, e->def.file, e->def.text, reach, &err) != DEP_OK) return fail(c, &err);
+    e->state = AGENT_EFFECTIVE;
+    return EXIT_FINE;
+}
+
+static void print_report(cli *c, const delegate_report *r, bool streamed) {
+    buf b = buf_new(c->a, 0);
+    if (!streamed) {
+        term_add(&b, r->report, true);
+        if (!str_ends(r->report, S("\n"))) text(&b, "\n");
+        out_buf(&b);
+    }
+    buf_clear(&b);
+    buf_addf(&b, "%s", deleg_status_name(r->status));
+    if (r->status != DELEG_COMPLETED) text(&b, ": "), safe(&b, r->end_reason);
+    buf_addf(&b, " · %lld turn%s, %lld tool call%s", (long long)r->turns, r->turns == 1 ? "" : "s",
+             (long long)r->tool_calls, r->tool_calls == 1 ? "" : "s");
+    if (r->usage.input || r->usage.output)
+        buf_addf(&b, ", %lld tokens in, %lld out",
+                 (long long)(r->usage.input + r->usage.cache_read + r->usage.cache_write),
+                 (long long)r->usage.output);
+    buf_addf(&b, " · deputy replay %.8s\n", r->id.p);
+    for (vec_each(const str, s, &r->warnings)) text(&b, "note: "), safe(&b, *s), text(&b, "\n");
+    for (vec_each(const memory_written, m, &r->memory_writes))
+        text(&b, "memory: "), safe(&b, m->file), text(&b, ": "), safe(&b, m->excerpt), text(&b, "\n");
+    if (r->status == DELEG_STOPPED)
+        buf_addf(&b, "stopped; what it had is kept: deputy replay %.8s\n", r->id.p);
+    str s = buf_str(&b);
+    fflush(stdout);
+    fwrite(s.p, 1, s.n, stderr);
+}
+
+static void hint_models(cli *c) {
+    static const struct {
+        const char *var, *provider;
+    } known[] = {{"ANTHROPIC_API_KEY", "anthropic"}};
+    if (c->w->config.model.n) return;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        const char *v = c->in->getenv(known[i].var);
+        if (v && *v && !config_provider_get(&c->w->config, str_z(known[i].provider)))
+            say(c, "%s is set; `deputy models add %s` connects a language model", known[i].var,
+                known[i].provider);
+    }
+}
+
+int verb_run(cli *c) {
+    static const char *const later[] = {"background", "resume", "level"};
+    for (size_t i = 0; i < sizeof later / sizeof *later; i++)
+        if (opt_has(c, later[i])) return usage_error(c, "--%s: not yet", later[i]);
+    str task, role = opt_get(c, "role", (str){0});
+    if (role.n && !str_eq(role, S("main")) && !str_eq(role, S("delegate")))
+        return usage_error(c, "--role is delegate or main");
+    int code = need_agents(c);
+    if (code) return code;
+    print_diags(c, &c->w->diags);
+    agent_entry *e = NULL;
+    dep_err err;
+    dep_status st = workspace_agent(c->w, arg(c, 0), &e, &err);
+    if (st != DEP_OK && (!e || ask_trust(c, e))) return fail(c, &err);
+    if ((code = read_task(c, &task)) || (code = renew_trust(c, e))) return code;
+    catch_signals();
+    watcher w = {
+        .c = c, .events = opt_has(c, "events"), .started_ms = c->in->clock->mono_ms(c->in->clock->ctx)};
+    w.live = isatty(2) && !w.events && !c->json;
+    delegate_sink sink = {.item = on_item,
+                          .text = on_text,
+                          .tool = on_tool,
+                          .turn = on_turn,
+                          .cancelled = was_stopped,
+                          .ctx = &w};
+    delegate_opts o = {.task = task,
+                       .description = opt_get(c, "description", (str){0}),
+                       .model = opt_get(c, "model", (str){0}),
+                       .role = str_eq(role, S("main")) ? ROLE_MAIN
+                               : role.n                ? ROLE_DELEGATE
+                                                       : role_of(&e->def)};
+    delegate_report r;
+    if (delegate_run(c->a, c->w, &e->def, &o, &sink, &r, &err) != DEP_OK) return fail(c, &err);
+    end_line(&w);
+    if (c->json || w.events) {
+        out_exact(r.json);
+        out_exact(S("\n"));
+    } else {
+        // On one terminal the text has been seen as it came; a pipe gets it whole.
+        print_report(c, &r, w.live && isatty(1));
+        hint_models(c);
+    }
+    if (r.status == DELEG_STOPPED) return EXIT_INTERRUPTED;
+    return r.status == DELEG_COMPLETED ? EXIT_FINE : EXIT_ERRORS;
+}

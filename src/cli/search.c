@@ -1,0 +1,242 @@
+// cli: search. The same engine and sources as kb_search, for people and for programs; `--queries` answers
+// many from one corpus.
+#include "cli/cli_int.h"
+#include <deputy/file.h>
+#include <deputy/knowledge.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t interrupted;
+static void on_interrupt(int sig) {
+    interrupted = sig;
+}
+static bool cancelled(void *ctx) {
+    (void)ctx;
+    return interrupted != 0;
+}
+
+typedef struct {
+    cli *c;
+    search_corpus *corpus;
+    search_query q;
+    bool count;
+} searching;
+
+// --- Sources
+// -----------------------------------------------------------------------------------------------------------------------
+
+static void add_source(cli *c, knowledge_opts *k, def_source s) {
+    for (size_t i = 0; i < k->n_sources; i++)
+        if (str_eq(k->sources[i].name, s.name))
+            s.name = str_fmt(c->a, STR_FMT " (%zu)", STR_ARG(s.name), k->n_sources + 1);
+    ((def_source *)k->sources)[k->n_sources++] = s;
+}
+
+static int take_sources(cli *c, knowledge_opts *k) {
+    def_source *all = NEW_N(c->a, def_source, 1024);
+    k->sources = all;
+    str agent = opt_get(c, "agent", (str){0});
+    strs paths = opt_all(c, "path");
+    if (agent.n) {
+        agent_entry *e;
+        int code = need_agent(c, agent, &e);
+        if (code) return code;
+        for (vec_each(const def_source, s, &e->def.sources)) add_source(c, k, *s);
+        if (!k->n_sources) return usage_error(c, "\"" STR_FMT "\" declares no knowledge", STR_ARG(agent));
+        return EXIT_FINE;
+    }
+    if (paths.n) {
+        add_source(c, k, (def_source){.name = S("files"), .path = paths});
+        return EXIT_FINE;
+    }
+    int code = need_agents(c);
+    if (code) return code;
+    for (vec_each(const agent_entry, e, &c->w->agents)) {
+        if (e->state != AGENT_EFFECTIVE || (e->def.layer != LAYER_WORKSPACE && e->def.layer != LAYER_SYSTEM))
+            continue;
+        for (vec_each(const def_source, s, &e->def.sources))
+            if (k->n_sources < 1000) add_source(c, k, *s);
+    }
+    if (k->n_sources) return EXIT_FINE;
+    strs everything = {0};
+    vec_push(c->a, &everything, S("**/*"));
+    add_source(c, k, (def_source){.name = S("files"), .path = everything});
+    return EXIT_FINE;
+}
+
+// --- Printing
+// ------------------------------------------------------------------------------------------------------------------------
+
+static void context_lines(cli *c, buf *b, const search_hit *h, const str *lines, size_t n, bool before) {
+    for (size_t i = 0; i < n; i++) {
+        uint32_t line = before ? h->line - (uint32_t)(n - i) : h->line + 1 + (uint32_t)i;
+        buf at = buf_new(c->a, 0);
+        safe(&at, h->path);
+        buf_addf(&at, "-%u-", line);
+        paint(b, c->color_out, "2", buf_str(&at));
+        safe(b, lines[i]);
+        text(b, "\n");
+    }
+}
+
+static void print_hit(cli *c, buf *b, const search_hit *h) {
+    context_lines(c, b, h, h->before, h->n_before, true);
+    paint(b, c->color_out, "35", h->path);
+    text(b, ":");
+    paint(b, c->color_out, "32", str_fmt(c->a, "%u", h->line));
+    text(b, ": ");
+    safe(b, str_trim(h->text));
+    text(b, "\n");
+    if (h->heading.n) {
+        text(b, "    ");
+        paint(b, c->color_out, "2", h->heading);
+        text(b, "\n");
+    }
+    context_lines(c, b, h, h->after, h->n_after, false);
+    if (h->n_before || h->n_after) text(b, "--\n");
+}
+
+static void print_totals(cli *c, const search_result *r) {
+    buf b = buf_new(c->a, 0);
+    buf_addf(&b, "%zu of %s%zu matching lines, %zu files, %zu bytes searched\n", r->hits.n,
+             r->totals.at_least ? "at least " : "", r->totals.matched_lines, r->totals.files,
+             r->totals.bytes);
+    for (vec_each(const search_cut, cut, &r->cuts)) {
+        text(&b, "not seen: ");
+        safe(&b, cut->reason);
+        buf_addf(&b, ": %zu", cut->count);
+        for (size_t i = 0; i < cut->paths.n && i < SEARCH_CUT_PATHS; i++)
+            text(&b, i ? ", " : " ("), safe(&b, cut->paths.p[i]);
+        if (cut->paths.n) text(&b, cut->paths.n > SEARCH_CUT_PATHS ? ", …)" : ")");
+        text(&b, "\n");
+    }
+    if (r->ignored_terms) buf_addf(&b, "%zu words of the query were not used\n", r->ignored_terms);
+    if (r->cancelled) text(&b, "stopped: the rest was not searched\n");
+    str s = buf_str(&b);
+    fflush(stdout);
+    fwrite(s.p, 1, s.n, stderr);
+}
+
+static int one(searching *s, arena *a, str query, search_result *r) {
+    dep_err err;
+    s->q.query = query;
+    dep_status st = search_run(a, s->corpus, &s->q, r, &err);
+    if (st == DEP_ERR_INVALID) return usage_error(s->c, "%s", err.msg);
+    return st == DEP_OK ? EXIT_FINE : fail(s->c, &err);
+}
+
+static int answer(searching *s, str query) {
+    cli *c = s->c;
+    search_result r = {0};
+    int code = one(s, c->a, query, &r);
+    if (code) return code;
+    buf b = buf_new(c->a, 0);
+    if (c->json) {
+        search_json(&b, &r);
+        buf_addc(&b, '\n');
+    } else if (s->count) {
+        buf_addf(&b, "%s%zu\n", r.totals.at_least ? "at least " : "", r.totals.matched_lines);
+    } else {
+        for (vec_each(const search_hit, h, &r.hits)) print_hit(c, &b, h);
+    }
+    out_buf(&b);
+    if (!c->json) print_totals(c, &r);
+    if (interrupted) return EXIT_INTERRUPTED;
+    if (!r.totals.files && !r.hits.n) return EXIT_UNREADABLE;
+    return r.totals.matched_lines || r.totals.expanded_lines ? EXIT_FINE : EXIT_ERRORS;
+}
+
+// --- Many queries
+// -----------------------------------------------------------------------------------------------------------------------
+
+// A line is a query, or a JSON object of which only "query" is read.
+static str query_of(arena *a, str line) {
+    json *j;
+    dep_err err;
+    if (!str_starts(str_trim(line), S("{")) || json_parse(a, line, 0, &j, &err) != DEP_OK) return line;
+    return json_str(j, S("query"), (str){0});
+}
+
+static int answer_line(searching *s, str line) {
+    arena *a = arena_new();
+    search_result r = {0};
+    dep_err err;
+    buf b = buf_new(a, 0);
+    s->q.query = query_of(a, line);
+    if (search_run(a, s->corpus, &s->q, &r, &err) == DEP_OK) {
+        search_json(&b, &r);
+    } else {
+        jw w = jw_new(&b);
+        jw_obj(&w);
+        jw_kstr(&w, S("error"), str_z(err.msg));
+        jw_key(&w, S("hits"));
+        jw_arr(&w), jw_end_arr(&w), jw_end_obj(&w);
+    }
+    buf_addc(&b, '\n');
+    out_buf(&b);
+    bool found = r.hits.n > 0;
+    arena_free(a);
+    // Each answer is there before the next question: programs talk to this line by line.
+    return fflush(stdout) != 0 ? EXIT_ERRORS : found ? EXIT_FINE : -1;
+}
+
+static int many(searching *s, str file) {
+    FILE *in = str_eq(file, S("-")) ? stdin : fopen(str_cz(s->c->a, file), "re");
+    if (!in) {
+        say(s->c, "cannot read " STR_FMT, STR_ARG(file));
+        return EXIT_UNREADABLE;
+    }
+    char *line = NULL;
+    size_t cap = 0;
+    bool found = false;
+    int code = EXIT_FINE;
+    for (ssize_t n; code != EXIT_ERRORS && !interrupted && (n = getline(&line, &cap, in)) >= 0;) {
+        str one_line = str_trim(str_n(line, (size_t)n));
+        if (!one_line.n) continue;
+        code = answer_line(s, one_line);
+        found |= code == EXIT_FINE;
+    }
+    free(line);
+    if (in != stdin) fclose(in);
+    if (interrupted) return EXIT_INTERRUPTED;
+    return code == EXIT_ERRORS || !found ? EXIT_ERRORS : EXIT_FINE;
+}
+
+int verb_search(cli *c) {
+    int64_t limit, context;
+    dep_err err;
+    str queries = opt_get(c, "queries", (str){0});
+    if (!opt_int(c, "limit", SEARCH_LIMIT_DEFAULT, 1, 10000, &limit) ||
+        !opt_int(c, "context", 0, 0, 100, &context))
+        return EXIT_USAGE;
+    if (queries.n ? c->args.n > 0 : c->args.n == 0)
+        return usage_error(c,
+                           queries.n ? "--queries stands instead of a query" : "usage: deputy search QUERY");
+    int code = need_workspace(c, false);
+    if (code) return code;
+    signal(SIGINT, on_interrupt);
+    knowledge_opts k = {.root = c->w->fd,
+                        .max_bytes = (size_t)c->w->config.limits.search_total_mib << 20,
+                        .max_file = (size_t)c->w->config.limits.search_file_mib << 20,
+                        .is_memory = workspace_is_memory,
+                        .ctx = c->w};
+    if ((code = take_sources(c, &k))) return code;
+    search_space space = knowledge_space(c->a, &k);
+    space.cancelled = cancelled;
+    searching s = {.c = c, .count = opt_has(c, "count")};
+    strs paths = opt_all(c, "path");
+    s.q = (search_query){
+        .limit = (size_t)limit, .context = (size_t)context, .source = opt_get(c, "source", (str){0})};
+    if (opt_has(c, "agent") && paths.n)
+        s.q.path = paths.n == 1
+                       ? paths.p[0]
+                       : str_fmt(c->a, "{" STR_FMT "}", STR_ARG(str_join(c->a, paths.p, paths.n, S(","))));
+    if (search_open(&space, &s.corpus, &err) != DEP_OK) {
+        say(c, "%s", err.msg);
+        return err.status == DEP_ERR_INVALID ? EXIT_USAGE : EXIT_UNREADABLE;
+    }
+    code = queries.n ? many(&s, queries) : answer(&s, str_join(c->a, c->args.p, c->args.n, S(" ")));
+    search_close(s.corpus);
+    return code;
+}
