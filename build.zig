@@ -183,17 +183,15 @@ const support_files = [_][]const u8{
 };
 
 /// pkg-config names. Those with an archive in Debian are linked statically into release builds: start-up then costs a
-/// third of the time and half of the memory (-Dshared links all of them dynamically, as debug builds do). libcurl is
-/// absent on purpose: src/model loads it at the first request, so that verbs without a network pay nothing for it; its
-/// headers are found on the default path.
+/// third of the time and half of the memory (-Dshared links all of them dynamically, as debug builds do). libcurl and
+/// uchardet are absent on purpose: src/model and src/base load them at the first request and the first file of unknown
+/// encoding, so that other verbs pay nothing for them; their headers are found on the default path.
 const libraries = [_]Library{
     .{ .name = "yaml-0.1", .archive = true },
     .{ .name = "libcjson", .archive = false },
     .{ .name = "libutf8proc", .archive = true },
     .{ .name = "libpcre2-8", .archive = true },
     .{ .name = "sqlite3", .archive = true },
-    .{ .name = "uchardet", .archive = false },
-    .{ .name = "libcrypto", .archive = true },
 };
 
 const Library = struct { name: []const u8, archive: bool };
