@@ -4,6 +4,7 @@
 #include <deputy/arena.h>
 #include <deputy/diag.h>
 #include <deputy/err.h>
+#include <deputy/keytab.h>
 #include <deputy/str.h>
 #include <deputy/trust.h>
 
@@ -51,3 +52,5 @@ const skill *skills_get(const skill_list *l, str name);
 [[nodiscard]] dep_status skill_files(arena *a, const skill *s, strs *ret, size_t *more, dep_err *err);
 // A file below the skill's own folder: links that stay inside only.
 [[nodiscard]] dep_status skill_read(arena *a, const skill *s, str file, str *ret, dep_err *err);
+// The keys of the frontmatter, for schema and reference.
+const key_table *skill_keys(void);

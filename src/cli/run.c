@@ -97,7 +97,7 @@ static int read_task(cli *c, str *task) {
 static int renew_trust(cli *c, const agent_entry *e) {
     dep_err err;
     if (e->def.layer != LAYER_WORKSPACE || !e->old_reach.n ||
-        (c->w->trust && trust_check(c->w->trust, e->def.file, e->def.sha256, NULL) == TRUST_OK))
+        (trust_check(c->w->trust, e->def.file, e->def.sha256, NULL) == TRUST_OK))
         return EXIT_FINE;
     return workspace_record(c->w, e->def.file, e->def.text, definition_reach(c->a, &e->def), &err) == DEP_OK
                ? EXIT_FINE

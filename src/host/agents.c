@@ -36,12 +36,10 @@ static dep_status add_entry(workspace *w, def_layer layer, str file, str base, s
         str name = str_ends(base, S(".yaml")) ? str_sub(base, 0, base.n - 5) : base;
         e.def = (definition){
             .file = file, .base = base, .layer = layer, .name = name, .identity = utf8_fold(w->a, name)};
-        if (layer == LAYER_WORKSPACE)
-            e.trust = w->trust ? trust_check(w->trust, file, S("-"), &e.old_reach) : TRUST_NEVER;
+        if (layer == LAYER_WORKSPACE) e.trust = trust_check(w->trust, file, S("-"), &e.old_reach);
     } else {
         TRY(definition_parse(w->a, file, base, layer, bytes, false, &e.def, &e.doc, &e.diags, err));
-        if (layer == LAYER_WORKSPACE)
-            e.trust = w->trust ? trust_check(w->trust, file, e.def.sha256, &e.old_reach) : TRUST_NEVER;
+        if (layer == LAYER_WORKSPACE) e.trust = trust_check(w->trust, file, e.def.sha256, &e.old_reach);
     }
     vec_push(w->a, &w->agents, e);
     return DEP_OK;

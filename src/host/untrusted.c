@@ -6,7 +6,7 @@
 static void push(workspace *w, untrusted_files *ret, const char *kind, str file, str bytes, str reach,
                  str summary) {
     str sha = sha256_hex(w->a, bytes), old = {0};
-    trust_state st = w->trust ? trust_check(w->trust, file, sha, &old) : TRUST_NEVER;
+    trust_state st = trust_check(w->trust, file, sha, &old);
     if (st == TRUST_OK) return;
     vec_push(w->a, ret,
              ((untrusted_file){.file = file,
@@ -63,7 +63,6 @@ dep_status workspace_untrusted(workspace *w, untrusted_files *ret, dep_err *err)
                                        .kind = S("skill"),
                                        .sha256 = s->sha256,
                                        .summary = s->description,
-                                       .state = w->trust ? trust_check(w->trust, s->location, s->sha256, NULL)
-                                                         : TRUST_NEVER}));
+                                       .state = trust_check(w->trust, s->location, s->sha256, NULL)}));
     return memory_untrusted(w, ret, err);
 }

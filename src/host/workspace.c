@@ -146,7 +146,7 @@ dep_status workspace_open(arena *a, const workspace_opts *o, workspace **ret, de
                          .code = "TRU002",
                          .msg = str_fmt(a, "%s; nothing of this workspace is trusted until that is mended",
                                         fault.msg)});
-        w->trust = NULL;
+        w->trust = trust_none(a);
     }
     TRY(load_system_config(w, err));
     TRY(load_workspace_config(w, err));

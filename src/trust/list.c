@@ -146,6 +146,12 @@ static dep_status open_dir(arena *a, trust_list *l, str state, dep_err *err) {
     return status;
 }
 
+trust_list *trust_none(arena *a) {
+    trust_list *t = NEW(a, trust_list);
+    *t = (trust_list){.dir = -1, .read_only = true};
+    return t;
+}
+
 dep_status trust_open(arena *a, str state, str workspace, bool read_only, trust_list **ret, dep_err *err) {
     ARENA_CATCH(a, err);
     if (workspace.n == 0 || workspace.p[0] != '/')
