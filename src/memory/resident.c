@@ -70,6 +70,7 @@ typedef struct {
 // A file is searched only if it is the very one that was judged: a replaced one has another inode or time.
 static const char *refuse(void *p, str path, const struct stat *st) {
     finder *f = p;
+    if (S_ISDIR(st->st_mode)) return NULL; // daily/, opened beneath the scope
     for (vec_each(memory_item, i, f->items)) {
         if (!str_eq(i->f.name, path)) continue;
         if (i->f.withheld.n) return i->f.withheld.p; // of a string literal

@@ -11,11 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { WRITERS = 20, FILES = 10, TMPFS = 0x01021994 };
+enum { WRITERS = 20, FILES = 10 };
 
 typedef struct {
     char *dir;
@@ -33,24 +32,13 @@ typedef struct {
     const char *failed;
 } worker;
 
-static bool in_memory(const char *dir) {
-    struct statfs s;
-    return statfs(dir, &s) == 0 && s.f_type == TMPFS && access(dir, W_OK) == 0;
-}
-
 static int setup(void **state) {
     fixture *f = calloc(1, sizeof *f);
-    char *fast = strdup("/dev/shm/deputy-test-XXXXXX");
+    bool fast;
     assert_non_null(f);
-    f->each = under_valgrind() ? 5 : 200;
+    f->dir = temp_dir_fast(&fast);
+    f->each = under_valgrind() || !fast ? 5 : 200;
     f->files = FILES;
-    if (in_memory("/dev/shm") && mkdtemp(fast)) {
-        f->dir = fast;
-    } else {
-        free(fast);
-        f->dir = temp_dir();
-        f->each = 5;
-    }
     f->root = open(f->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_true(f->root >= 0);
     *state = f;
@@ -190,12 +178,25 @@ static void check_all_there(const fixture *f) {
     free(seen);
 }
 
-static void with_reader(const fixture *f, const char *(*work)(const fixture *f)) {
+// processes 1: the writers are threads of this one.
+static void with_reader(const fixture *f, int processes) {
     _Atomic bool stop = false;
     worker w = {.f = f, .stop = &stop};
     pthread_t thread;
+    pid_t pids[2];
+    const char *failed = NULL;
+    // Before there is a second thread: what forks in the midst of threads may not start any.
+    for (int k = 0; k < processes && processes > 1; k++) {
+        pids[k] = fork();
+        assert_true(pids[k] >= 0);
+        if (pids[k] == 0) _exit(run_writers(f, k * WRITERS / 2, WRITERS / 2, true) != NULL);
+    }
     assert_int_equal(pthread_create(&thread, NULL, reader, &w), 0);
-    const char *failed = work(f);
+    if (processes == 1) failed = run_writers(f, 0, WRITERS, false);
+    for (int k = 0; k < processes && processes > 1; k++) {
+        int status;
+        if (waitpid(pids[k], &status, 0) != pids[k] || status != 0) failed = "a process";
+    }
     atomic_store(&stop, true);
     pthread_join(thread, NULL);
     if (failed) fail_msg("writer: %s", failed);
@@ -203,38 +204,19 @@ static void with_reader(const fixture *f, const char *(*work)(const fixture *f))
     check_all_there(f);
 }
 
-static const char *one_process(const fixture *f) {
-    return run_writers(f, 0, WRITERS, false);
-}
-
-static const char *two_processes(const fixture *f) {
-    const char *failed = NULL;
-    pid_t pids[2];
-    for (int k = 0; k < 2; k++) {
-        pids[k] = fork();
-        if (pids[k] < 0) return "fork";
-        if (pids[k] == 0) _exit(run_writers(f, k * WRITERS / 2, WRITERS / 2, true) != NULL);
-    }
-    for (int k = 0; k < 2; k++) {
-        int status;
-        if (waitpid(pids[k], &status, 0) != pids[k] || status != 0) failed = "a process";
-    }
-    return failed;
-}
-
 static void test_memory_race__twenty_writers_in_one_process_lose_and_tear_nothing(void **state) {
-    with_reader(*state, one_process);
+    with_reader(*state, 1);
 }
 
 static void test_memory_race__two_processes_with_overwrites_lose_and_tear_nothing(void **state) {
-    with_reader(*state, two_processes);
+    with_reader(*state, 2);
 }
 
 static void test_memory_race__twenty_writers_of_one_file_lose_and_tear_nothing(void **state) {
     fixture *f = *state;
     f->files = 1;
     f->each = f->each > 40 ? 40 : f->each;
-    with_reader(f, two_processes);
+    with_reader(f, 2);
 }
 
 // With trust, readers also never find a version untrusted.
@@ -243,7 +225,7 @@ static void test_memory_race__what_others_write_is_trusted_at_every_moment(void 
     arena *a = arena_new();
     f->state = str_fmt(a, "%s/state", f->dir);
     f->each = f->each > 20 ? 20 : f->each;
-    with_reader(f, two_processes);
+    with_reader(f, 2);
     f->state = (str){0};
     arena_free(a);
 }
