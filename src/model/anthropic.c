@@ -98,7 +98,7 @@ static attempt_end attempt(model_provider *p, arena *a, str body, const model_si
     if (end.status == DEP_OK && !anthropic_stream_has_usage(s)) {
         // Four bytes a token is the usual rule of thumb.
         size_t out = 0;
-        for (vec_each(model_block, b, &ret->blocks)) out += b->text.n + b->input.n;
+        for (size_t i = 0; i < ret->blocks.n; i++) out += ret->blocks.p[i].text.n + ret->blocks.p[i].input.n;
         ret->usage = (model_usage){
             .input = (int64_t)(body.n / 4 + 1), .output = (int64_t)(out / 4 + 1), .estimated = true};
     }

@@ -3,13 +3,11 @@
 #include "model/model_int.h"
 #include <deputy/sse.h>
 
-// --- Request (anthropic_request.c)
-// -----------------------------------------------------------------------------------------
+// --- Request (anthropic_request.c) -----------------------------------------------------------------------
 str anthropic_tools_json(arena *a, const model_tool *tools, size_t n);
 str anthropic_request_json(arena *a, const model_provider *p, const model_request *req);
 
-// --- Stream (anthropic_stream.c): a state machine over the events of one reply
-// ---------------------------------------------
+// --- Stream (anthropic_stream.c): a state machine over the events of one reply ---------------------------
 typedef struct anthropic_stream anthropic_stream;
 
 // Texts of the reply live in a. sink may be NULL.

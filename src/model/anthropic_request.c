@@ -76,17 +76,18 @@ static void write_blocks(jw *w, const model_message *m, bool mark) {
 }
 
 static bool has_blocks(const model_message *m) {
-    for (vec_each(model_block, b, &m->blocks))
-        if (sendable(b)) return true;
+    for (size_t i = 0; i < m->blocks.n; i++)
+        if (sendable(&m->blocks.p[i])) return true;
     return false;
 }
 
 static void write_messages(jw *w, const model_messages *messages) {
     const model_message *last_user = NULL;
-    for (vec_each(model_message, m, messages))
-        if (m->role == ROLE_USER && has_blocks(m)) last_user = m;
+    for (size_t i = 0; i < messages->n; i++)
+        if (messages->p[i].role == ROLE_USER && has_blocks(&messages->p[i])) last_user = &messages->p[i];
     jw_arr(w);
-    for (vec_each(model_message, m, messages)) {
+    for (size_t i = 0; i < messages->n; i++) {
+        const model_message *m = &messages->p[i];
         if (!has_blocks(m)) continue;
         jw_obj(w);
         jw_kstr(w, S("role"), m->role == ROLE_USER ? S("user") : S("assistant"));

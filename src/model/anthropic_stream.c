@@ -72,8 +72,7 @@ anthropic_stream *anthropic_stream_new(arena *a, const model_provider *p, const 
         err_set(&s->err, DEP_ERR_PROVIDER, STR_FMT, STR_ARG(model_foreign_message(s->scratch, s->p, text)));
 }
 
-// --- Blocks
-// --------------------------------------------------------------------------------------------------------------
+// --- Blocks ----------------------------------------------------------------------------------------------
 
 static block *find_block(anthropic_stream *s, const json *event) {
     int64_t index;
@@ -153,8 +152,7 @@ static void on_block_delta(anthropic_stream *s, const json *event) {
     }
 }
 
-// --- Message
-// -------------------------------------------------------------------------------------------------------------
+// --- Message ---------------------------------------------------------------------------------------------
 
 // Counts are cumulative, so the largest one seen is the whole; some servers repeat one as 0.
 static void take_usage(anthropic_stream *s, const json *usage) {
@@ -232,25 +230,31 @@ dep_status anthropic_stream_feed(anthropic_stream *s, str bytes, bool *done, dep
     return DEP_OK;
 }
 
-// --- The reply
-// -----------------------------------------------------------------------------------------------------------
+// --- The reply -------------------------------------------------------------------------------------------
+
+// The API takes nothing but an object back. `input` is not only that of calls: blocks of kinds to come have
+// one too.
+static str object_or_empty(anthropic_stream *s, str text) {
+    json *parsed;
+    bool fine = json_parse(s->scratch, text, 0, &parsed, NULL) == DEP_OK && parsed->kind == JSON_OBJECT;
+    return fine ? text : S("{}");
+}
 
 // The whole value of a member that deltas continued.
-static void write_part(jw *w, block *b, part k, bool bad_input) {
+static void write_part(anthropic_stream *s, jw *w, block *b, part k) {
     str text = buf_str(&b->parts[k]);
     if (k == PART_CITATIONS) {
         jw_arr(w);
         if (text.n) jw_raw(w, text);
         jw_end_arr(w);
     } else if (k == PART_INPUT) {
-        // The API takes nothing but an object back.
-        jw_raw(w, bad_input || text.n == 0 ? S("{}") : text);
+        jw_raw(w, object_or_empty(s, text));
     } else {
         jw_str(w, text);
     }
 }
 
-static str raw_block(anthropic_stream *s, block *b, bool bad_input) {
+static str raw_block(anthropic_stream *s, block *b) {
     json *start;
     arena_reset(s->scratch);
     if (json_parse(s->scratch, b->start, 0, &start, NULL) != DEP_OK) return (str){0};
@@ -263,16 +267,16 @@ static str raw_block(anthropic_stream *s, block *b, bool bad_input) {
         while (k < PART_COUNT && !(b->seen[k] && str_eq(m->key, parts[k].member))) k++;
         jw_key(&w, m->key);
         if (k == PART_COUNT) {
-            jw_raw(&w, bad_input && str_eq(m->key, S("input")) ? S("{}") : m->raw);
+            jw_raw(&w, str_eq(m->key, S("input")) ? object_or_empty(s, m->raw) : m->raw);
         } else {
             written[k] = true;
-            write_part(&w, b, k, bad_input);
+            write_part(s, &w, b, k);
         }
     }
     for (part k = 0; k < PART_COUNT; k++) {
         if (!b->seen[k] || written[k]) continue;
         jw_key(&w, parts[k].member);
-        write_part(&w, b, k, bad_input);
+        write_part(s, &w, b, k);
     }
     jw_end_obj(&w);
     return buf_str(&out);
@@ -318,7 +322,7 @@ static void finish_block(anthropic_stream *s, block *b, bool whole, model_reply 
         set_input(s, b, &m);
     }
     // Thinking without its signature, or half of something unknown, cannot be sent back.
-    if (b->closed || m.kind == BLOCK_TEXT || m.kind == BLOCK_TOOL_USE) m.raw = raw_block(s, b, m.bad_input);
+    if (b->closed || m.kind == BLOCK_TEXT || m.kind == BLOCK_TOOL_USE) m.raw = raw_block(s, b);
     if (m.kind == BLOCK_OTHER && m.raw.n == 0) return;
     vec_push(s->a, &ret->blocks, m);
 }

@@ -42,8 +42,7 @@ typedef struct {
     bool connected;
 } transfer;
 
-// --- Callbacks
-// -----------------------------------------------------------------------------------------------------------
+// --- Callbacks -------------------------------------------------------------------------------------------
 
 static size_t on_body(char *p, size_t size, size_t n, void *ctx) {
     http_client *c = ctx;
@@ -89,8 +88,7 @@ static curl_socket_t on_socket(void *ctx, curlsocktype purpose, struct curl_sock
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
-// --- The client's life
-// ---------------------------------------------------------------------------------------------------
+// --- The client's life -----------------------------------------------------------------------------------
 
 static void detach(http_client *c) {
     if (c->attached) c->curl.multi_remove_handle(c->multi, c->easy);
@@ -174,8 +172,7 @@ static dep_status set_up(http_client *c, arena *a, const http_request *rq, dep_e
     return DEP_OK;
 }
 
-// --- The loop
-// ------------------------------------------------------------------------------------------------------------
+// --- The loop --------------------------------------------------------------------------------------------
 
 // Hands on what the callbacks have collected.
 static dep_status drain(transfer *t, dep_err *err) {

@@ -29,8 +29,8 @@ static const model_message *task_message(const model_messages *messages) {
     for (size_t i = messages->n; i > 0; i--) {
         const model_message *m = &messages->p[i - 1];
         if (m->role != ROLE_USER) continue;
-        for (vec_each(model_block, b, &m->blocks))
-            if (b->kind == BLOCK_TEXT && str_trim(b->text).n) return m;
+        for (size_t j = 0; j < m->blocks.n; j++)
+            if (m->blocks.p[j].kind == BLOCK_TEXT && str_trim(m->blocks.p[j].text).n) return m;
     }
     return NULL;
 }
@@ -58,8 +58,7 @@ static str query_of(arena *a, const model_messages *messages, bool *cut) {
     return *cut ? str_trim(utf8_cut(query, QUOTE_QUERY_MAX)) : query;
 }
 
-// --- First turn
-// ----------------------------------------------------------------------------------------------------------
+// --- First turn ------------------------------------------------------------------------------------------
 
 static void add_call(arena *a, const model_sink *sink, model_reply *ret, size_t turn, str name, str query,
                      int limit) {
@@ -94,8 +93,7 @@ static dep_status ask(arena *a, const model_request *req, const model_sink *sink
     return DEP_OK;
 }
 
-// --- Second turn
-// ---------------------------------------------------------------------------------------------------------
+// --- Second turn -----------------------------------------------------------------------------------------
 
 // The end of a place `path:line` in a head: behind the first number that follows a colon and that `behind` or
 // the end follows.
@@ -165,9 +163,11 @@ static void quote_result(arena *a, buf *out, str result, bool memory) {
 }
 
 static str call_name(const model_messages *messages, str id) {
-    for (size_t i = messages->n; i > 0; i--)
-        for (vec_each(model_block, b, &messages->p[i - 1].blocks))
-            if (b->kind == BLOCK_TOOL_USE && str_eq(b->id, id)) return b->name;
+    for (size_t i = messages->n; i > 0; i--) {
+        const model_blocks *blocks = &messages->p[i - 1].blocks;
+        for (size_t j = 0; j < blocks->n; j++)
+            if (blocks->p[j].kind == BLOCK_TOOL_USE && str_eq(blocks->p[j].id, id)) return blocks->p[j].name;
+    }
     return (str){0};
 }
 
@@ -200,9 +200,9 @@ static void answer(arena *a, const model_request *req, const model_sink *sink, m
 }
 
 static bool has_results(const model_messages *messages) {
-    if (messages->n == 0 || messages->p[messages->n - 1].role != ROLE_USER) return false;
-    for (vec_each(model_block, b, &messages->p[messages->n - 1].blocks))
-        if (b->kind == BLOCK_TOOL_RESULT) return true;
+    const model_message *last = messages->n ? &messages->p[messages->n - 1] : NULL;
+    for (size_t i = 0; last && last->role == ROLE_USER && i < last->blocks.n; i++)
+        if (last->blocks.p[i].kind == BLOCK_TOOL_RESULT) return true;
     return false;
 }
 

@@ -162,6 +162,19 @@ static void test_model_anthropic_stream__bad_arguments_are_kept_and_echoed_as_an
     }
 }
 
+// Found by fuzzing: half an input of a block that is no call was echoed as it was.
+static void test_model_anthropic_stream__a_bad_input_of_any_block_is_echoed_as_an_empty_object(void **state) {
+    (void)state;
+    outcome o =
+        run(S(START BLOCK("0", TEXT_BLOCK) TEXT("0", "a") INPUT("0", "{\\\"path\\\"") CLOSE("0")
+                  BLOCK("1", "{\"type\":\"server_tool_use\",\"id\":\"s\",\"input\":5}") CLOSE("1") STOP),
+            9);
+    assert_int_equal(o.status, DEP_OK);
+    assert_str(o.reply.blocks.p[0].raw, S("{\"type\":\"text\",\"text\":\"a\",\"input\":{}}"));
+    assert_str(o.reply.blocks.p[1].raw, S("{\"type\":\"server_tool_use\",\"id\":\"s\",\"input\":{}}"));
+    arena_free(o.a);
+}
+
 static void test_model_anthropic_stream__a_whole_input_in_the_start_event_is_taken(void **state) {
     (void)state;
     outcome o =
@@ -398,6 +411,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_model_anthropic_stream__a_whole_reply_is_assembled_from_pieces_of_any_size),
         cmocka_unit_test(test_model_anthropic_stream__bad_arguments_are_kept_and_echoed_as_an_empty_object),
+        cmocka_unit_test(test_model_anthropic_stream__a_bad_input_of_any_block_is_echoed_as_an_empty_object),
         cmocka_unit_test(test_model_anthropic_stream__a_whole_input_in_the_start_event_is_taken),
         cmocka_unit_test(test_model_anthropic_stream__stop_reasons),
         cmocka_unit_test(test_model_anthropic_stream__an_early_end_is_a_network_error_that_keeps_the_text),

@@ -437,8 +437,7 @@ static void test_model_anthropic__configurations_that_are_refused(void **state) 
     arena_free(a);
 }
 
-// --- http.c by itself
-// ----------------------------------------------------------------------------------------------------
+// --- http.c by itself ------------------------------------------------------------------------------------
 
 static dep_status count_bytes(void *ctx, str bytes, bool *done, dep_err *err) {
     (void)done, (void)err;
