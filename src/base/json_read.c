@@ -148,7 +148,10 @@ static dep_status check_string(reader *r, bool *escaped) {
 static str string_text(arena *a, str raw, bool escaped) {
     str in = str_sub(raw, 1, raw.n - 1);
     if (!escaped) return in;
+    // An escape is never shorter than what it stands for: one block of the right size.
     buf out = buf_new(a, 0);
+    out.cap = in.n + 1;
+    out.p = arena_alloc(a, out.cap);
     for (size_t i = 0; i < in.n;) {
         size_t run = str_chr(str_sub(in, i, in.n), '\\');
         if (run == SIZE_MAX) run = in.n - i;
