@@ -48,8 +48,8 @@ struct anthropic_stream {
     dep_err err;
 };
 
-static void free_arena(void *p) {
-    arena_free(p);
+static void free_scratch(void *p) {
+    arena_free(((anthropic_stream *)p)->scratch);
 }
 
 anthropic_stream *anthropic_stream_new(arena *a, const model_provider *p, const model_sink *sink) {
@@ -57,8 +57,8 @@ anthropic_stream *anthropic_stream_new(arena *a, const model_provider *p, const 
     s->a = a;
     s->p = p;
     s->sink = sink;
+    arena_defer(a, free_scratch, s); // first: it may be what cannot be had
     s->scratch = arena_new();
-    arena_defer(a, free_arena, s->scratch);
     s->sse = sse_new(a, MODEL_EVENT_MAX);
     return s;
 }

@@ -69,6 +69,7 @@ static void keep_header(char *to, str value) {
     to[n] = 0;
 }
 
+// NOLINTNEXTLINE(readability-non-const-parameter): the type is libcurl's
 static size_t on_header(char *p, size_t size, size_t n, void *ctx) {
     http_client *c = ctx;
     str line = {p, size * n}, name, value;

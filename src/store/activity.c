@@ -19,7 +19,7 @@ static dep_status last_seq(store *s, str id, int64_t *ret, dep_err *err) {
 }
 
 static dep_status add_all(store *s, str id, const activity_row *items, size_t n, dep_err *err) {
-    int64_t seq;
+    int64_t seq = 0;
     TRY(last_seq(s, id, &seq, err));
     for (size_t i = 0; i < n; i++) {
         TRY(sql_use(s,

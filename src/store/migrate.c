@@ -60,7 +60,7 @@ static dep_status read_numbers(store *s, int64_t numbers[3], dep_err *err) {
 }
 
 dep_status migrate_version(store *s, int64_t *version, dep_err *err) {
-    int64_t numbers[3];
+    int64_t numbers[3] = {0};
     TRY(read_numbers(s, numbers, err));
     int64_t v = numbers[0], application = numbers[1], tables = numbers[2];
     if ((tables > 0 || v != 0) && application != APPLICATION_ID)
@@ -78,7 +78,7 @@ dep_status migrate_version(store *s, int64_t *version, dep_err *err) {
 
 static dep_status run_steps(store *s, dep_err *err) {
     // Read again now that nobody else can be at it.
-    int64_t version;
+    int64_t version = 0;
     TRY(migrate_version(s, &version, err));
     for (int64_t i = version; i < STORE_SCHEMA; i++) TRY(sql_exec(s, steps[i], err));
     static_assert(STORE_SCHEMA == 1 && APPLICATION_ID == 1145393236, "the numbers in the next line");

@@ -411,6 +411,37 @@ static void test_model_anthropic__a_base_url_with_its_version_is_fine(void **sta
     rig_free(r);
 }
 
+static void *alloc_some(void *ctx, size_t n) {
+    int *left = ctx;
+    return (*left)-- > 0 ? malloc(n) : NULL;
+}
+
+static void free_one(void *ctx, void *p) {
+    (void)ctx;
+    free(p);
+}
+
+static void test_model_anthropic__memory_that_cannot_be_had_in_the_middle_leaves_the_client_usable(
+    void **state) {
+    (void)state;
+    rig *r = rig_new(HELLO "],\"repeat\":[true", quick);
+    dep_status status = DEP_ERR_NOMEM;
+    for (int allowed = 1; status != DEP_OK; allowed += 3) {
+        int left = allowed;
+        arena_source source = {alloc_some, free_one, &left};
+        arena *a = arena_new_from(&source, true);
+        model_messages m = {0};
+        model_request req = {.model = S("claude-x"), .system = S("You are."), .messages = &m};
+        status = model_call(r->p, a, &req, NULL, &r->reply, &r->err);
+        if (status != DEP_OK && status != DEP_ERR_NOMEM) fail_msg("%d: %s", allowed, r->err.msg);
+        arena_free(a);
+        assert_true(allowed < 1000);
+    }
+    assert_int_equal(call(r), DEP_OK);
+    assert_str(text_of(&r->reply), S("Hello"));
+    rig_free(r);
+}
+
 static void test_model_anthropic__configurations_that_are_refused(void **state) {
     (void)state;
     static const struct {
@@ -490,6 +521,8 @@ int main(void) {
         cmocka_unit_test(test_model_anthropic__nobody_listening_is_said_at_once),
         cmocka_unit_test(test_model_anthropic__a_proxy_is_not_asked_for_this_machine),
         cmocka_unit_test(test_model_anthropic__a_base_url_with_its_version_is_fine),
+        cmocka_unit_test(
+            test_model_anthropic__memory_that_cannot_be_had_in_the_middle_leaves_the_client_usable),
         cmocka_unit_test(test_model_anthropic__configurations_that_are_refused),
         cmocka_unit_test(test_model_http__a_body_may_be_as_large_as_its_limit_and_an_error_body_is_cut),
     };
