@@ -76,7 +76,10 @@ void *vec_grow_(arena *a, void *p, size_t *cap, size_t size);
 // for (vec_each(T, it, v)) { … it is T* }
 #define vec_each(T, it, v)                                                                                   \
     T *it = (v)->p;                                                                                          \
-    it < (v)->p + (v)->n;                                                                                    \
+    (v)->n &&it < (v)->p + (v)->n;                                                                           \
     it++
+T *it = (v)->p;
+it < (v)->p + (v)->n;
+it++
 
-typedef VEC(str) strs;
+    typedef VEC(str) strs;

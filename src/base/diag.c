@@ -61,29 +61,31 @@ static str window(str line, uint32_t column, size_t *skipped) {
     return utf8_cut_chars(str_sub(line, first, line.n), SOURCE_SHOWN_MAX);
 }
 
+// The byte offset of a column within a slice whose first character has column `first`; its end when it is
+// beyond.
+static size_t column_at(str line, size_t first, uint32_t column) {
+    size_t at = 0;
+    for (size_t c = first; c < column && at < line.n; c++) utf8_next(line, &at);
+    return at;
+}
+
 static void print_caret(buf *out, const diag *d, bool color) {
-    size_t skipped, at = 0;
+    size_t skipped;
     str line = window(d->source, d->column, &skipped);
+    size_t from = column_at(line, skipped + 1, d->column);
+    size_t to = d->end > d->column ? column_at(line, skipped + 1, d->end) : from;
+    // Escaped in three pieces, so that the caret counts what is shown.
+    size_t start = out->n + 2, caret, end;
     buf_add(out, S("  "));
-    buf shown = buf_new(out->a, 0);
-    size_t caret = 0, end = 0;
-    uint32_t col = (uint32_t)skipped + 1;
-    while (at < line.n) {
-        if (col == d->column) caret = shown.n;
-        if (d->end && col == d->end) end = shown.n;
-        size_t from = at;
-        utf8_next(line, &at);
-        term_add(&shown, str_sub(line, from, at), false);
-        col++;
-    }
-    str text = buf_str(&shown);
-    if (col <= d->column) caret = shown.n;
-    if (d->end && col <= d->end) end = shown.n;
-    buf_add(out, text);
+    term_add(out, str_sub(line, 0, from), false);
+    caret = out->n;
+    term_add(out, str_sub(line, from, to), false);
+    end = out->n;
+    term_add(out, str_sub(line, to, line.n), false);
+    size_t lead = utf8_width(str_n(out->p + start, caret - start));
+    size_t width = end > caret ? utf8_width(str_n(out->p + caret, end - caret)) : 1;
     buf_add(out, S("\n  "));
-    str before = str_sub(text, 0, caret);
-    buf_fill(out, ' ', utf8_width(before));
-    size_t width = end > caret ? utf8_width(str_sub(text, caret, end)) : 1;
+    buf_fill(out, ' ', lead);
     if (color) buf_add(out, S("\x1b[1;32m"));
     buf_addc(out, '^');
     if (width > 1) buf_fill(out, '~', width - 1);
