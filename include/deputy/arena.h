@@ -78,8 +78,5 @@ void *vec_grow_(arena *a, void *p, size_t *cap, size_t size);
     T *it = (v)->p;                                                                                          \
     (v)->n &&it < (v)->p + (v)->n;                                                                           \
     it++
-T *it = (v)->p;
-it < (v)->p + (v)->n;
-it++
 
-    typedef VEC(str) strs;
+typedef VEC(str) strs;
