@@ -234,6 +234,7 @@ static void test_store_open__many_processes_may_open_a_new_store_at_once(void **
             dep_status status = store_open(a, r->state, S("/w"), false, sys_clock_real(), &s, &err);
             if (status == DEP_OK) status = store_setting_set(s, str_fmt(a, "k%d", i), S("v"), &err);
             if (status != DEP_OK) fprintf(stderr, "%s\n", err.msg);
+            arena_free(a);
             _exit(status == DEP_OK ? 0 : 1);
         }
     }
