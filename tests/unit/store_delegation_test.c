@@ -226,6 +226,8 @@ static void test_store_delegation__another_workspace_sees_nothing(void **state) 
     ok(store_activity_add(r->s, S(ID1), &item, 1, false, &r->err));
     assert_int_equal(store_delegation_get(r->a, other, S(ID1), &row, &r->err), DEP_ERR_NOT_FOUND);
     assert_int_equal(store_delegation_get(r->a, other, S("3f2a"), &row, &r->err), DEP_ERR_NOT_FOUND);
+    ok(add(r, r->s, ID2, DELEG_RUNNING)); // not even as a candidate
+    assert_int_equal(store_delegation_get(r->a, other, S("3f2a"), &row, &r->err), DEP_ERR_NOT_FOUND);
     assert_int_equal(store_delegation_status(other, S(ID1), DELEG_STOPPED, S(""), S("{}"), &r->err),
                      DEP_ERR_NOT_FOUND);
     assert_int_equal(store_activity_add(other, S(ID1), &item, 1, false, &r->err), DEP_ERR_NOT_FOUND);
