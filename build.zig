@@ -37,6 +37,22 @@ const core_files = [_][]const u8{
     // 1 assets
     "assets/assets.c",
     // 2 yaml
+    "yaml/decode.c",
+    "yaml/edit.c",
+    "yaml/edit_emit.c",
+    "yaml/edit_plan.c",
+    "yaml/edit_set.c",
+    "yaml/edit_tree.c",
+    "yaml/edit_unset.c",
+    "yaml/fault.c",
+    "yaml/keytab.c",
+    "yaml/keytab_names.c",
+    "yaml/node.c",
+    "yaml/parse.c",
+    "yaml/path.c",
+    "yaml/place.c",
+    "yaml/scalar.c",
+    "yaml/schema.c",
     // 2 toolspec
     "toolspec/args.c",
     "toolspec/foreign.c",
@@ -44,7 +60,24 @@ const core_files = [_][]const u8{
     // 2 trust
     "trust/list.c",
     // 2 search
+    "search/corpus.c",
+    "search/cut.c",
+    "search/headings.c",
+    "search/json.c",
+    "search/rank.c",
+    "search/run.c",
+    "search/scan_naive.c",
+    "search/terms.c",
+    "search/walk.c",
     // 2 store
+    "store/activity.c",
+    "store/delegation.c",
+    "store/migrate.c",
+    "store/netfs.c",
+    "store/open.c",
+    "store/run.c",
+    "store/settings.c",
+    "store/sql.c",
     // 3 policy
     "policy/gate.c",
     "policy/sensitive.c",
@@ -80,6 +113,12 @@ const core_files = [_][]const u8{
     "memory/scope.c",
     "memory/write.c",
     // 4 skills
+    "skills/fallback.c",
+    "skills/files.c",
+    "skills/find.c",
+    "skills/keys.c",
+    "skills/links.c",
+    "skills/parse.c",
     // 4 capability
     "capability/access.c",
     "capability/dimensions.c",
@@ -152,8 +191,11 @@ const suites = [_][]const u8{
     "base_spawn",
     "base_sys",
     "base_utf8",
+    "definition_parse",
     "memory_entry",
+    "memory_guard",
     "memory_race",
+    "memory_resident",
     "memory_scope",
     "memory_write",
     "model_anthropic",
@@ -163,18 +205,31 @@ const suites = [_][]const u8{
     "model_redact",
     "model_sse",
     "model_url",
+    "prompt_assemble",
+    "store_delegation",
+    "store_open",
     "trust_list",
+    "yaml_edit",
+    "yaml_property",
+    "yaml_suite",
 };
 
 /// tests/fuzz/fuzz_NAME.c, replayed over tests/fuzz/regression/NAME/.
 const fuzzers = [_][]const u8{
+    "edit",
     "glob",
     "json",
+    "sse",
     "text",
+    "yaml",
 };
 
 /// tests/bench/NAME.c, helpers of the measurements.
-const bench_programs = [_][]const u8{};
+const bench_programs = [_][]const u8{
+    "definitions",
+    "floor",
+    "search_eval",
+};
 
 /// Relative to tests/support/, linked into every unit suite.
 const support_files = [_][]const u8{

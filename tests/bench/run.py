@@ -1,0 +1,139 @@
+"""Measures the program and prints each figure beside a peer measured in the same run.
+
+  ./dev bench [startup|definitions|search|run]...   all when none is named
+
+Wall times are medians of interleaved rounds (program, peer, program, peer …) on a warm page cache. Instructions come from
+callgrind, where valgrind is installed. Peers: an empty C program for start-up, ripgrep for search. Nothing here passes or fails.
+"""
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+DEPUTY = os.environ.get("DEPUTY", "build/release/bin/deputy")
+HELPERS = os.environ.get("DEPUTY_BENCH", "build/release/tests/bench")
+ROUNDS = 9
+
+
+def once(argv, env):
+    """Wall milliseconds and peak KiB of one process."""
+    start = time.perf_counter()
+    process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    wall = (time.perf_counter() - start) * 1000
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return wall, usage.ru_maxrss, (usage.ru_utime + usage.ru_stime) * 1000
+
+
+def interleaved(commands, env, rounds=ROUNDS):
+    """Median wall, CPU and peak memory of each command, run in turn."""
+    samples = {name: [] for name in commands}
+    for argv in commands.values():
+        once(argv, env)
+    for _ in range(rounds):
+        for name, argv in commands.items():
+            samples[name].append(once(argv, env))
+    return {name: [statistics.median(column) for column in zip(*rows)] for name, rows in samples.items()}
+
+
+def instructions(argv, env):
+    if not shutil.which("valgrind"):
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        run = subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", *argv], env=env,
+                             stdin=subprocess.DEVNULL, capture_output=True)
+        for line in run.stderr.decode("utf-8", "replace").splitlines():
+            if "Collected" in line:
+                return int(line.split(":")[-1])
+    return None
+
+
+def shared_objects(argv, env):
+    """Libraries that the loader maps, counted while the program runs."""
+    run = subprocess.run(argv, env=env | {"LD_DEBUG": "files"}, stdin=subprocess.DEVNULL, capture_output=True)
+    needed = [line for line in run.stderr.decode("utf-8", "replace").splitlines() if "calling init:" in line]
+    return len({line.split("calling init:")[1].strip() for line in needed})
+
+
+def table(rows, env, commands):
+    print(f"{'':28}{'wall ms':>10}{'cpu ms':>9}{'peak MiB':>10}{'instr M':>10}{'objects':>9}")
+    for name, (wall, peak, cpu) in rows.items():
+        count = instructions(commands[name], env)
+        shown = f"{count / 1e6:10.2f}" if count else f"{'-':>10}"
+        print(f"{name:28}{wall:10.2f}{cpu:9.2f}{peak / 1024:10.2f}{shown}{shared_objects(commands[name], env):9}")
+    print()
+
+
+def startup(space, env):
+    print("start-up: one verb as a whole process, beside an empty C program")
+    deputy = [DEPUTY, "-C", space]
+    commands = {
+        "empty C program": [f"{HELPERS}/floor"],
+        "version": [DEPUTY, "version"],
+        "prompt customer-service": [*deputy, "prompt", "customer-service"],
+        "prompt explorer": [*deputy, "prompt", "explorer"],
+        "check": [*deputy, "check"],
+        "search refund": [*deputy, "search", "refund"],
+        "run (quote/passages)": [*deputy, "run", "customer-service", "refund for a used appliance"],
+    }
+    table(interleaved(commands, env), env, commands)
+
+
+def definitions(_space, env):
+    print("definitions: 1,000 loaded, resolved and assembled in one process")
+    rows = [json.loads(subprocess.run([f"{HELPERS}/definitions", "1000"], env=env, capture_output=True, check=True).stdout) for _ in range(ROUNDS)]
+    ms = statistics.median(row["ms"] for row in rows)
+    print(f"{ms:.1f} ms, {ms:.1f} us each, {rows[0]['peak_kib'] / 1024:.1f} MiB peak\n")
+
+
+def many_pages(folder, copies):
+    """A corpus of the sample's manual, so that everybody can measure the same thing."""
+    source = os.path.join(folder, "sample", "docs")
+    for copy in range(copies):
+        shutil.copytree(source, os.path.join(folder, "pages", f"part-{copy:03}"))
+    return os.path.join(folder, "pages")
+
+
+def search(space, env):
+    pages = many_pages(os.path.dirname(space), 200)
+    size = sum(os.path.getsize(os.path.join(at, name)) for at, _, names in os.walk(pages) for name in names)
+    files = sum(len(names) for _, _, names in os.walk(pages))
+    print(f"search: whole process, {files} files, {size / 1e6:.1f} MB, four words, nothing resident, page cache warm")
+    words = ["refund", "appliance", "label", "delivery"]
+    commands = {"deputy search, ranked 10": [DEPUTY, "-C", pages, "search", " ".join(words), "--path", "**/*.md"]}
+    if shutil.which("rg"):
+        commands["ripgrep, every matching line"] = ["rg", "-n", "-i", "|".join(words), pages]
+    else:
+        print("ripgrep is not installed: not compared")
+    rows = interleaved(commands, env)
+    for name, (wall, peak, cpu) in rows.items():
+        print(f"{name:32}{wall:10.1f} ms{cpu:10.1f} ms cpu{peak / 1024:10.1f} MiB")
+    if len(rows) == 2:
+        ours, theirs = (row[0] for row in rows.values())
+        print(f"ratio deputy / ripgrep: {ours / theirs:.2f}")
+    print()
+
+
+def main():
+    wanted = sys.argv[1:] or ["startup", "definitions", "search"]
+    known = {"startup": startup, "definitions": definitions, "search": search}
+    for word in wanted:
+        if word not in known:
+            sys.exit(f"bench: there are {', '.join(known)}, not {word}")
+    with tempfile.TemporaryDirectory(prefix="deputy-bench-") as folder:
+        env = {"HOME": folder, "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "XDG_STATE_HOME": f"{folder}/state", "XDG_CONFIG_HOME": f"{folder}/config"}
+        space = os.path.join(folder, "sample")
+        subprocess.run([DEPUTY, "init", "--sample", space], env=env, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([DEPUTY, "-C", space, "run", "customer-service", "refund"], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+        print(f"{os.cpu_count()} cores, {ROUNDS} rounds, medians; {time.strftime('%Y-%m-%d')}\n")
+        for word in wanted:
+            known[word](space, env)
+
+
+if __name__ == "__main__":
+    main()
