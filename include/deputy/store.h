@@ -53,7 +53,7 @@ typedef struct {
 
 // A process registers itself once: a file run/<id> in the state directory holds a lock that dies with it.
 // Whoever opens the store marks the unfinished delegations of processes whose lock is free as interrupted
-// (end reason `process_died`): their report holds the text of the last turn that had any, read from the
+// (end reason `process died`): their report holds the text of the last turn that had any, read from the
 // activity items. *interrupted counts those of this workspace; the others of a dead process are marked too.
 // Rows without a run are left.
 // Called again, it gives the same id.

@@ -70,15 +70,22 @@ static str interrupted_report(arena *a, const unfinished *u, remains *r) {
     jw_kstr(&w, S("id"), u->id);
     jw_kstr(&w, S("agent"), u->agent);
     jw_kstr(&w, S("status"), S("interrupted"));
-    jw_kstr(&w, S("end_reason"), S("process_died"));
+    jw_kstr(&w, S("end_reason"), S("process died"));
     jw_kstr(&w, S("report"), buf_str(&r->text));
     jw_kstr(&w, S("definition_hash"), u->definition_hash);
     jw_key(&w, S("model"));
     jw_obj(&w);
     jw_kstr(&w, S("requested"), u->model);
+    jw_kstr(&w, S("reported"), S(""));
     jw_end_obj(&w);
     jw_kint(&w, S("turns"), r->turns);
     jw_kint(&w, S("tool_calls"), r->tool_calls);
+    // Nobody is left who knows these.
+    static const str unknown[] = {S_INIT("usage"), S_INIT("cost"), S_INIT("memory_writes"), S_INIT("cards")};
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+        jw_key(&w, unknown[i]);
+        jw_null(&w);
+    }
     jw_key(&w, S("warnings"));
     jw_arr(&w);
     jw_str(&w, S("the process that ran this ended before it could report; the text is what had been stored "
@@ -112,7 +119,7 @@ static dep_status interrupt_one(arena *a, store *s, const unfinished *u, size_t 
     TRY(read_remains(a, s, u->id, &r, err));
     str report = interrupted_report(a, u, &r);
     TRY(sql_use(s,
-                "UPDATE delegations SET status = 'interrupted', end_reason = 'process_died', report = ?2, "
+                "UPDATE delegations SET status = 'interrupted', end_reason = 'process died', report = ?2, "
                 "ended_ms = ?3 "
                 "WHERE id = ?1 AND ended_ms = 0",
                 err));

@@ -370,7 +370,7 @@ static void test_store_run__what_a_killed_process_left_is_interrupted_with_its_t
     assert_int_equal(n, 1);
     delegation_row row = get(r, ID1);
     assert_int_equal(row.status, DELEG_INTERRUPTED);
-    assert_str(row.end_reason, S("process_died"));
+    assert_str(row.end_reason, S("process died"));
     assert_true(row.ended_ms > 0);
     json *report;
     ok(json_parse(r->a, row.report, 0, &report, &r->err));
