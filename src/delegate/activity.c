@@ -55,16 +55,18 @@ static void text_item(run *r, buf *from, const char *kind) {
     buf_clear(from);
 }
 
-static void show(run *r, str delta, bool last) {
-    if (!r->sink->text) return;
-    if (!r->live) {
-        if (delta.n) r->sink->text(r->sink->ctx, delta);
-        return;
+// Streamed text without secrets, also where one is split over two pieces: what may be the start of one is
+// held back until more comes, or until the stream ends.
+static void take_text(run *r, str delta, bool last) {
+    if (r->live) {
+        buf safe = buf_new(r->act.a, 0);
+        redact_feed(r->live, delta, &safe);
+        if (last) redact_end(r->live, &safe);
+        delta = buf_str(&safe);
     }
-    buf safe = buf_new(r->act.a, 0);
-    redact_feed(r->live, delta, &safe);
-    if (last) redact_end(r->live, &safe);
-    if (safe.n) r->sink->text(r->sink->ctx, buf_str(&safe));
+    if (!delta.n) return;
+    buf_add(&r->act.text, delta);
+    if (r->sink->text) r->sink->text(r->sink->ctx, delta);
 }
 
 static void gather(run *r) {
@@ -80,8 +82,7 @@ static void maybe_write(run *r) {
 }
 
 void activity_text(run *r, str delta) {
-    buf_add(&r->act.text, delta);
-    show(r, delta, false);
+    take_text(r, delta, false);
     maybe_write(r);
 }
 
@@ -135,7 +136,7 @@ void activity_status(run *r, deleg_status status, str end_reason) {
 }
 
 void activity_flush(run *r, bool sync) {
-    show(r, (str){0}, true);
+    take_text(r, (str){0}, true);
     gather(r);
     write_batch(r, sync);
 }

@@ -26,7 +26,7 @@ struct run {
     model_provider *provider;
     str model_name;
     strs secrets;
-    redactor *live; // of the text that a watcher sees while it streams; NULL without secrets
+    redactor *live; // of text while it streams; NULL without secrets
     str id;
     prompt prompt;
     model_messages messages;
