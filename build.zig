@@ -206,10 +206,12 @@ const suites = [_][]const u8{
     "model_sse",
     "model_url",
     "prompt_assemble",
+    "skills_parse",
     "store_delegation",
     "store_open",
     "trust_list",
     "yaml_edit",
+    "yaml_keytab",
     "yaml_property",
     "yaml_suite",
 };
