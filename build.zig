@@ -206,6 +206,7 @@ const suites = [_][]const u8{
     "model_sse",
     "model_url",
     "prompt_assemble",
+    "skills_find",
     "skills_parse",
     "store_delegation",
     "store_open",
