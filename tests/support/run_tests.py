@@ -86,6 +86,7 @@ class Runner:
         kind, name, path = job
         outcome = Outcome(kind, name)
         scratch = Path(tempfile.mkdtemp(prefix="deputy-test-"))
+        scratch.chmod(0o711)  # tests of permissions become another user below it
         try:
             env = self.environment(scratch)
             begin = time.monotonic()
