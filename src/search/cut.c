@@ -1,0 +1,74 @@
+// cut: the part of a line that is shown. Knows one line and one place in its folded form. Cuts fall between
+// graphemes and are marked.
+#include "search/search_int.h"
+#include <deputy/utf8.h>
+
+enum {
+    CUT_BEFORE = 120, // code points kept before the match
+    RESYNC = 256,     // code points looked back for a place where a grapheme surely begins
+    FOLD_STEP = 64,   // bytes of the original folded at a time
+};
+
+// Between these two a grapheme ends for certain.
+static bool sure_boundary(str s, size_t at) {
+    if (at == 0 || at >= s.n) return true;
+    unsigned char left = (unsigned char)s.p[at - 1], right = (unsigned char)s.p[at];
+    return left < 0x80 && right < 0x80 && !(left == '\r' && right == '\n');
+}
+
+static size_t step_back(str s, size_t at) {
+    return at ? utf8_floor(s, at - 1) : 0;
+}
+
+// Where in the original the folded position lies, to within the characters that fold together.
+static size_t original_position(arena *a, str line, size_t folded_at) {
+    size_t at = 0, folded = 0;
+    while (at < line.n) {
+        // A step ends where nothing combines across: before an ASCII character, or at a grapheme's end.
+        size_t end = at + FOLD_STEP < line.n ? at + FOLD_STEP : line.n;
+        while (end < line.n && !sure_boundary(line, end) && end - at < 2 * (size_t)FOLD_STEP) end++;
+        if (!sure_boundary(line, end)) {
+            end = at + utf8_cut(str_sub(line, at, line.n), FOLD_STEP).n;
+            if (end == at) end = utf8_floor(line, at + 2 * (size_t)FOLD_STEP);
+        }
+        size_t n = utf8_fold(a, str_sub(line, at, end)).n;
+        if (folded + n > folded_at) break;
+        folded += n;
+        at = end;
+    }
+    // Within the step: one character after the other.
+    while (at < line.n && folded < folded_at) {
+        size_t next = at;
+        utf8_next(line, &next);
+        size_t n = utf8_fold(a, str_sub(line, at, next)).n;
+        if (folded + n > folded_at) break;
+        folded += n;
+        at = next;
+    }
+    return at;
+}
+
+// A grapheme boundary CUT_BEFORE code points before `at`, or the nearest one after that.
+static size_t window_start(str s, size_t at) {
+    size_t from = at;
+    for (int k = 0; k < CUT_BEFORE && from; k++) from = step_back(s, from);
+    size_t sync = from;
+    for (int k = 0; k < RESYNC && !sure_boundary(s, sync); k++) sync = step_back(s, sync);
+    if (sync == from) return from;
+    size_t reached = sync + utf8_cut(str_sub(s, sync, s.n), from - sync).n;
+    return reached;
+}
+
+str cut_around(arena *a, str line, size_t at) {
+    str s = str_trim(line);
+    if (s.n <= SEARCH_HIT_CHARS || utf8_cut_chars(s, SEARCH_HIT_CHARS).n == s.n) return s;
+    size_t skipped = (size_t)(s.p - line.p), match = original_position(a, line, at);
+    match = match > skipped ? match - skipped : 0;
+    size_t from = window_start(s, match > s.n ? s.n : match);
+    // A window that would end with room to spare begins earlier.
+    str rest = str_sub(s, from, s.n);
+    size_t room = SEARCH_HIT_CHARS - (from > 0);
+    str shown = utf8_cut_chars(rest, room);
+    if (shown.n < rest.n) shown = utf8_cut_chars(rest, room - 1);
+    return str_fmt(a, "%s" STR_FMT "%s", from ? "…" : "", STR_ARG(shown), shown.n < rest.n ? "…" : "");
+}

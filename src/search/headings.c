@@ -1,0 +1,447 @@
+// headings: finds the headings of a document and their order, by the form that its file name tells.
+// Works on the original text; knows no file and no query. Front matter, comments and code blocks are not
+// headings. One reader per form over the same line cursor; HTML, which is not made of lines, is searched as
+// text.
+#include "search/search_int.h"
+#include <deputy/buf.h>
+#include <deputy/utf8.h>
+
+typedef enum { FORM_NONE, FORM_MARKDOWN, FORM_RST, FORM_ASCIIDOC, FORM_ORG, FORM_HTML } form;
+
+static const struct {
+    str ext;
+    form form;
+} forms[] = {
+    {S_INIT("md"), FORM_MARKDOWN},  {S_INIT("markdown"), FORM_MARKDOWN}, {S_INIT("mdown"), FORM_MARKDOWN},
+    {S_INIT("mkd"), FORM_MARKDOWN}, {S_INIT("mdx"), FORM_MARKDOWN},      {S_INIT("mdc"), FORM_MARKDOWN},
+    {S_INIT("txt"), FORM_MARKDOWN}, {S_INIT("text"), FORM_MARKDOWN},     {S_INIT("rst"), FORM_RST},
+    {S_INIT("rest"), FORM_RST},     {S_INIT("adoc"), FORM_ASCIIDOC},     {S_INIT("asciidoc"), FORM_ASCIIDOC},
+    {S_INIT("asc"), FORM_ASCIIDOC}, {S_INIT("org"), FORM_ORG},           {S_INIT("html"), FORM_HTML},
+    {S_INIT("htm"), FORM_HTML},     {S_INIT("xhtml"), FORM_HTML},
+};
+
+static form form_of(str path) {
+    size_t slash = str_rchr(path, '/'), dot = str_rchr(path, '.');
+    if (dot == SIZE_MAX || (slash != SIZE_MAX && dot < slash)) return FORM_MARKDOWN; // README, NOTES
+    str ext = str_sub(path, dot + 1, path.n);
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (str_ieq(ext, forms[i].ext)) return forms[i].form;
+    return FORM_NONE;
+}
+
+typedef struct {
+    arena *a;
+    str text;
+    heading_list *out;
+    uint32_t open[HEADING_LEVELS + 1]; // number of the last heading of each level, 0: none
+} reader;
+
+typedef struct {
+    str s;          // the line without its end
+    uint32_t at;    // where it begins in the text
+    uint32_t index; // its number
+} line;
+
+// The next line; false at the end.
+static bool next_line(str text, size_t *pos, uint32_t *index, line *ret) {
+    if (*pos >= text.n) return false;
+    const char *p = text.p + *pos, *end = memchr(p, '\n', text.n - *pos);
+    size_t n = end ? (size_t)(end - p) : text.n - *pos;
+    *ret = (line){.s = str_n(p, n), .at = (uint32_t)*pos, .index = (*index)++};
+    *pos += n + 1;
+    if (ret->s.n && ret->s.p[ret->s.n - 1] == '\r') ret->s.n--;
+    return true;
+}
+
+static void add(reader *r, int level, uint32_t first, uint32_t last, const char *p, size_t n, bool html) {
+    if (r->out->n >= HEADINGS_MAX) return;
+    if (level > HEADING_LEVELS) level = HEADING_LEVELS;
+    heading h = {.first = first,
+                 .last = last,
+                 .at = (uint32_t)(p - r->text.p),
+                 .n = (uint32_t)n,
+                 .level = (uint8_t)level,
+                 .html = html};
+    for (int k = level - 1; k > 0 && !h.parent; k--) h.parent = r->open[k];
+    vec_push(r->a, r->out, h);
+    r->open[level] = (uint32_t)r->out->n;
+    for (int k = level + 1; k <= HEADING_LEVELS; k++) r->open[k] = 0;
+}
+
+static size_t count_same(str s, size_t i, char c) {
+    size_t n = 0;
+    while (i + n < s.n && s.p[i + n] == c) n++;
+    return n;
+}
+
+// Blanks and tabs at the start.
+static size_t indent_of(str s) {
+    size_t i = 0;
+    while (i < s.n && (s.p[i] == ' ' || s.p[i] == '\t')) i++;
+    return i;
+}
+
+// The whole line is one character repeated, blanks at the end aside. Returns it, or 0.
+static char rule_of(str s, size_t at_least) {
+    s = str_trim(s);
+    return s.n >= at_least && s.n && count_same(s, 0, s.p[0]) == s.n ? s.p[0] : 0;
+}
+
+// --- HTML
+// ----------------------------------------------------------------------------------------------------------------
+
+static char low(char c) {
+    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+}
+
+static bool tag_at(str s, size_t i, str name) {
+    return str_ieq(str_sub(s, i, i + name.n), name);
+}
+
+enum { HTML_HEADING_MAX = 4096 }; // bytes of its tag, and of its text
+
+// Level of the heading that opens at s.p[i], '<' there; 0 when there is none. *body: where its text begins.
+static int html_opens(str s, size_t i, size_t *body) {
+    if (i + 3 >= s.n || low(s.p[i + 1]) != 'h' || s.p[i + 2] < '1' || s.p[i + 2] > '6') return 0;
+    char c = s.p[i + 3];
+    if (c != '>' && c != ' ' && c != '\t' && c != '\n' && c != '\r') return 0;
+    size_t close = str_chr(str_sub(s, i, i + HTML_HEADING_MAX), '>');
+    if (close == SIZE_MAX) return 0;
+    *body = i + close + 1;
+    return s.p[i + 2] - '0';
+}
+
+// Length of the heading's text that begins at body; 0 when it does not end within reason.
+static size_t html_length(str s, size_t body) {
+    str rest = str_sub(s, body, body + HTML_HEADING_MAX);
+    for (size_t i = 0; i + 3 < rest.n; i++)
+        if (rest.p[i] == '<' && rest.p[i + 1] == '/' && low(rest.p[i + 2]) == 'h') return i;
+    return 0;
+}
+
+// Where what begins at i ends, when it is something whose inside is no document: a comment, a script, a style
+// sheet.
+static size_t html_skip(str s, size_t i) {
+    static const struct {
+        str open, close;
+    } opaque[] = {{S_INIT("<!--"), S_INIT("-->")},
+                  {S_INIT("<script"), S_INIT("</script")},
+                  {S_INIT("<style"), S_INIT("</style")}};
+    for (size_t k = 0; k < sizeof opaque / sizeof *opaque; k++) {
+        if (!tag_at(s, i, opaque[k].open)) continue;
+        for (size_t at = i + opaque[k].open.n; at < s.n; at++)
+            if (s.p[at] == opaque[k].close.p[0] && tag_at(s, at, opaque[k].close))
+                return at + opaque[k].close.n;
+        return s.n;
+    }
+    return i;
+}
+
+static void read_html(reader *r) {
+    str s = r->text;
+    uint32_t index = 0;
+    size_t counted = 0; // lines before it are in index
+    for (size_t i = 0; i < s.n;) {
+        const char *p = memchr(s.p + i, '<', s.n - i);
+        if (!p) return;
+        i = (size_t)(p - s.p);
+        size_t past = html_skip(s, i), body = 0;
+        if (past > i) {
+            i = past;
+            continue;
+        }
+        int level = html_opens(s, i, &body);
+        size_t n = level ? html_length(s, body) : 0;
+        if (n) {
+            for (; counted < i; counted++) index += s.p[counted] == '\n';
+            uint32_t last = index;
+            for (size_t k = i; k < body + n; k++) last += s.p[k] == '\n';
+            add(r, level, index, last, s.p + body, n, true);
+            i = body + n;
+        } else {
+            i++;
+        }
+    }
+}
+
+// --- Markdown
+// ------------------------------------------------------------------------------------------------------------
+
+typedef struct {
+    char fence;     // the open fence's character, or 0
+    size_t fence_n; // its length
+    bool comment;   // within <!-- … --> over several lines
+    line paragraph; // the line before this one, when it may be the text of an underlined heading
+    bool has_paragraph;
+} markdown;
+
+// Where front matter ends: the text after it; 0 when there is none.
+static size_t front_matter(str s, uint32_t *index) {
+    size_t pos = 0;
+    uint32_t n = 0;
+    line l;
+    if (!next_line(s, &pos, &n, &l)) return 0;
+    str mark = str_trim(l.s);
+    if (!str_eq(mark, S("---")) && !str_eq(mark, S("+++"))) return 0;
+    while (next_line(s, &pos, &n, &l)) {
+        str end = str_trim(l.s);
+        if (!str_eq(end, mark) && !(mark.p[0] == '-' && str_eq(end, S("...")))) continue;
+        *index = n;
+        return pos;
+    }
+    return 0;
+}
+
+// Tracks fences. True when the line is a fence or within one.
+static bool in_fence(markdown *m, str s) {
+    size_t i = indent_of(s);
+    char c = i < s.n ? s.p[i] : 0;
+    size_t n = c == '`' || c == '~' ? count_same(s, i, c) : 0;
+    if (m->fence) {
+        if (c == m->fence && n >= m->fence_n && indent_of(str_sub(s, i + n, s.n)) == s.n - i - n)
+            m->fence = 0;
+        return true;
+    }
+    // A backtick later on makes it code within a line.
+    if (n < 3 || (c == '`' && str_chr(str_sub(s, i + n, s.n), '`') != SIZE_MAX)) return false;
+    m->fence = c;
+    m->fence_n = n;
+    return true;
+}
+
+static bool in_comment(markdown *m, str s) {
+    bool was = m->comment;
+    if (!was && !str_starts(str_trim(s), S("<!--"))) return false;
+    m->comment = str_find(s, S("-->")) == SIZE_MAX;
+    return true;
+}
+
+// Could the line be the text of an underlined heading? Not a list item, quotation, table row or other block;
+// "1. Scope" is one more often than a list of one item.
+static bool may_be_title(str s) {
+    size_t i = indent_of(s);
+    if (i > 3 || i == s.n) return false;
+    char c = s.p[i];
+    char then = i + 1 < s.n ? s.p[i + 1] : ' ';
+    if (c == '>' || c == '|' || c == '<') return false;
+    if ((c == '-' || c == '*' || c == '+') && (then == ' ' || then == '\t')) return false;
+    return true;
+}
+
+static void markdown_line(reader *r, markdown *m, const line *l) {
+    str s = l->s;
+    bool had = m->has_paragraph;
+    line before = m->paragraph;
+    m->has_paragraph = false;
+    if (in_fence(m, s) || in_comment(m, s)) return;
+    size_t i = indent_of(s);
+    if (i == s.n) return;
+    if (i <= 3 && s.p[i] == '#') {
+        size_t n = count_same(s, i, '#');
+        if (n <= 6 && (i + n == s.n || s.p[i + n] == ' ' || s.p[i + n] == '\t'))
+            add(r, (int)n, l->index, l->index, s.p + i + n, s.n - i - n, false);
+        return;
+    }
+    if (s.p[i] == '<') {
+        size_t body = 0;
+        int level = html_opens(s, i, &body);
+        size_t n = level ? html_length(s, body) : 0;
+        if (n) add(r, level, l->index, l->index, s.p + body, n, true);
+        return;
+    }
+    char rule = i <= 3 && had ? rule_of(s, 2) : 0;
+    if (rule == '=' || rule == '-') {
+        add(r, rule == '=' ? 1 : 2, before.index, l->index, before.s.p, before.s.n, false);
+        return;
+    }
+    // Only the first line of a paragraph: a rule under a longer one closes a table or a note more often than
+    // it names it.
+    m->has_paragraph =
+        may_be_title(s) && !(before.s.p && before.index + 1 == l->index && indent_of(before.s) < before.s.n);
+    m->paragraph = *l;
+}
+
+static void read_markdown(reader *r) {
+    markdown m = {0};
+    uint32_t index = 0;
+    size_t pos = front_matter(r->text, &index);
+    line l;
+    while (next_line(r->text, &pos, &index, &l)) {
+        // `paragraph` also remembers lines that cannot be titles, to know that the next one continues them.
+        markdown_line(r, &m, &l);
+        if (!m.has_paragraph) m.paragraph = l;
+    }
+}
+
+// --- reStructuredText
+// ----------------------------------------------------------------------------------------------------
+
+static bool is_punct(char c) {
+    return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') ||
+           (c >= '{' && c <= '~');
+}
+
+typedef struct {
+    line l;
+    char rule; // the character it is made of, or 0
+    bool text; // neither blank nor a rule
+} rst_line;
+
+// Levels are what a document makes of them: each pair of character and overline in the order of first use.
+typedef struct {
+    struct {
+        char c;
+        bool over;
+    } style[HEADING_LEVELS];
+    int n;
+} rst_styles;
+
+static int rst_level(rst_styles *s, char c, bool over) {
+    int k = 0;
+    while (k < s->n && (s->style[k].c != c || s->style[k].over != over)) k++;
+    if (k == s->n && s->n < HEADING_LEVELS) {
+        s->style[k].c = c;
+        s->style[k].over = over;
+        s->n++;
+    }
+    return k + 1;
+}
+
+static void read_rst(reader *r) {
+    rst_styles styles = {0};
+    rst_line above = {0}, before = {0}, now;
+    uint32_t index = 0;
+    for (size_t pos = 0; next_line(r->text, &pos, &index, &now.l); above = before, before = now) {
+        str s = str_trim(now.l.s);
+        char c = rule_of(now.l.s, 3);
+        now.rule = c && is_punct(c) && indent_of(now.l.s) == 0 ? c : 0;
+        now.text = s.n && !now.rule;
+        if (!now.rule || !before.text) continue;
+        // A title has nothing but its overline or a blank line above it, and no indent without the overline.
+        bool over = above.rule == now.rule;
+        if (!over && (above.text || above.rule || indent_of(before.l.s) > 0)) continue;
+        str title = str_trim(before.l.s);
+        if (s.n < 4 && s.n < utf8_width(title)) continue;
+        add(r, rst_level(&styles, now.rule, over), over ? above.l.index : before.l.index, now.l.index,
+            title.p, title.n, false);
+        now = (rst_line){.l = now.l}; // an underline is no overline of what follows
+    }
+}
+
+// --- AsciiDoc, Org
+// -------------------------------------------------------------------------------------------------------
+
+static void read_asciidoc(reader *r) {
+    char block = 0; // the character of an open block whose inside is not read
+    size_t block_n = 0;
+    uint32_t index = 0;
+    line l;
+    for (size_t pos = 0; next_line(r->text, &pos, &index, &l);) {
+        char c = rule_of(l.s, 3);
+        if (c && str_trim(l.s).n != l.s.n) c = 0; // delimiters stand alone
+        bool fence = c && ((l.s.n >= 4 && memchr("-./+", c, 4)) || (l.s.n == 3 && c == '`'));
+        if (block) {
+            if (c == block && l.s.n == block_n) block = 0;
+        } else if (fence) {
+            block = c;
+            block_n = l.s.n;
+        } else if (l.s.n && (l.s.p[0] == '=' || l.s.p[0] == '#')) {
+            size_t n = count_same(l.s, 0, l.s.p[0]);
+            if (n <= 6 && n < l.s.n && (l.s.p[n] == ' ' || l.s.p[n] == '\t'))
+                add(r, (int)n, l.index, l.index, l.s.p + n, l.s.n - n, false);
+        }
+    }
+}
+
+static void read_org(reader *r) {
+    bool block = false;
+    uint32_t index = 0;
+    line l;
+    for (size_t pos = 0; next_line(r->text, &pos, &index, &l);) {
+        str s = str_trim(l.s);
+        if (s.n >= 2 && s.p[0] == '#' && s.p[1] == '+') {
+            if (tag_at(s, 2, S("begin_"))) block = true;
+            if (tag_at(s, 2, S("end_"))) block = false;
+        } else if (!block && l.s.n && l.s.p[0] == '*') {
+            size_t n = count_same(l.s, 0, '*');
+            if (n < l.s.n && l.s.p[n] == ' ') add(r, (int)n, l.index, l.index, l.s.p + n, l.s.n - n, false);
+        }
+    }
+}
+
+void headings_find(arena *a, str path, str text, heading_list *ret) {
+    reader r = {.a = a, .text = text, .out = ret};
+    switch (form_of(path)) {
+    case FORM_MARKDOWN: read_markdown(&r); break;
+    case FORM_RST: read_rst(&r); break;
+    case FORM_ASCIIDOC: read_asciidoc(&r); break;
+    case FORM_ORG: read_org(&r); break;
+    case FORM_HTML: read_html(&r); break;
+    case FORM_NONE: break;
+    }
+}
+
+// --- Titles
+// --------------------------------------------------------------------------------------------------------------
+
+// Marks that close a heading without being part of it: the second row of #, {#anchor}, Org's :tags:.
+static str without_tail(str s) {
+    s = str_trim(s);
+    size_t n = s.n;
+    while (n && s.p[n - 1] == '#') n--;
+    if (n < s.n && (n == 0 || s.p[n - 1] == ' ' || s.p[n - 1] == '\t')) s = str_trim(str_sub(s, 0, n));
+    if (s.n && s.p[s.n - 1] == '}') {
+        size_t open = str_rchr(s, '{');
+        if (open != SIZE_MAX && open > 0 && open + 1 < s.n && (s.p[open + 1] == '#' || s.p[open + 1] == '.'))
+            s = str_trim(str_sub(s, 0, open));
+    }
+    return s;
+}
+
+// The character that an entity at s.p[i] stands for, and its length; 0 when it is none of the few that
+// matter.
+static size_t entity(str s, size_t i, char *ret) {
+    static const struct {
+        str name;
+        char c;
+    } names[] = {{S_INIT("&amp;"), '&'},  {S_INIT("&lt;"), '<'},   {S_INIT("&gt;"), '>'},
+                 {S_INIT("&quot;"), '"'}, {S_INIT("&#39;"), '\''}, {S_INIT("&nbsp;"), ' '}};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        if (!tag_at(s, i, names[k].name)) continue;
+        *ret = names[k].c;
+        return names[k].name.n;
+    }
+    return 0;
+}
+
+str heading_title(arena *a, str text, const heading *h) {
+    str raw = str_sub(text, h->at, (size_t)h->at + h->n);
+    if (!h->html) raw = without_tail(raw);
+    buf b = buf_new(a, 0);
+    bool blank = false;
+    for (size_t i = 0; i < raw.n && b.n < (size_t)HEADING_CHARS * 16;) {
+        char c = raw.p[i];
+        size_t step = 1;
+        if (h->html && c == '<') {
+            size_t close = str_chr(str_sub(raw, i, raw.n), '>');
+            i = close == SIZE_MAX ? raw.n : i + close + 1;
+            continue;
+        }
+        if (h->html && c == '&') {
+            size_t n = entity(raw, i, &c);
+            if (n) step = n;
+        }
+        if (c == ' ' || c == '\t' || c == '\r' || c == '\n') {
+            blank = b.n > 0;
+        } else {
+            if (blank) buf_addc(&b, ' ');
+            blank = false;
+            buf_addc(&b, c);
+        }
+        i += step;
+    }
+    str all = buf_str(&b), cut = utf8_cut_chars(all, HEADING_CHARS);
+    if (cut.n == all.n) return all;
+    cut = utf8_cut_chars(all, HEADING_CHARS - 1);
+    return str_fmt(a, STR_FMT "…", STR_ARG(cut));
+}

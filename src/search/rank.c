@@ -1,0 +1,319 @@
+// rank: puts matching lines in order. A line's worth comes from the line, the headings above it, the rest of
+// its section and the file's path, summed per term before it saturates (BM25F over fields), so that words
+// spread over heading and text count together. Works on the counts of one scan alone: knows no text but the
+// paths. One set of weights for every corpus and language.
+#include "search/search_int.h"
+#include <deputy/utf8.h>
+#include <math.h>
+#include <stdlib.h>
+
+#ifndef W
+#define W(name, dflt) dflt
+#endif
+
+static const struct {
+    double line, chain, body, path; // weights of the fields
+    double b_line, b_chain, b_body; // how much their length counts against them
+    double chain_max;               // occurrences in headings that count
+    double start, inside, forms;    // an occurrence that is not the whole word, against one that is
+    double saturation;
+    double coverage; // how much of the score depends on the line's own share of the query
+    double decay;    // of each further hit of one section
+} weights = {
+    .line = W(line, 0.5),
+    .chain = W(chain, 2.0),
+    .body = W(body, 0.4),
+    .path = W(path, 0.6),
+    .b_line = W(b_line, 0.4),
+    .b_chain = W(b_chain, 0.75),
+    .b_body = W(b_body, 0.4),
+    .chain_max = W(chain_max, 2),
+    .start = W(start, 0.6),
+    .inside = W(inside, 0.2),
+    .forms = W(forms, 0.9),
+    .saturation = W(saturation, 1.2),
+    .coverage = W(coverage, 0.5),
+    .decay = W(decay, 0.65),
+};
+
+// One section that has matching lines. Its counts are rows of r->cells, one cell a term.
+typedef struct {
+    uint32_t section;
+    size_t body, heads; // where the rows begin
+} touched;
+
+typedef struct {
+    double score;
+    uint32_t line;  // in scan->lines
+    uint32_t group; // number of its section among all touched ones
+} candidate;
+
+typedef struct {
+    candidate *p; // the worst one on top
+    size_t n, max;
+} heap;
+
+typedef struct {
+    arena *a;
+    const term_list *terms;
+    const selected_file *files;
+    const scan_result *scan;
+    double *idf; // weighted
+    double idf_sum, avg_line, avg_chain, avg_body, n_sections;
+    // Of the file at hand.
+    VEC(double) cells;
+    VEC(touched) touched;
+    uint32_t *row_of; // section → its number in touched, counted from 1
+    bool *in_path;
+} ranker;
+
+static double worth(const term_hit *h) {
+    return h->whole + weights.start * h->start + weights.inside * h->inside + weights.forms * h->forms;
+}
+
+// --- Counts of one file
+// ---------------------------------------------------------------------------------------------------
+
+static size_t add_row(ranker *r) {
+    size_t at = r->cells.n;
+    for (size_t t = 0; t < r->terms->n; t++) vec_push(r->a, &r->cells, 0);
+    return at;
+}
+
+// Sums the counts of lines [from, to), all of one file, by section, those in headings apart.
+static void count_sections(ranker *r, size_t from, size_t to) {
+    const corpus_file *f = r->files[r->scan->lines.p[from].file].file;
+    r->cells.n = r->touched.n = 0;
+    memset(r->row_of, 0, ((size_t)f->n_heads + 1) * sizeof *r->row_of);
+    for (size_t i = from; i < to; i++) {
+        const line_hit *l = &r->scan->lines.p[i];
+        touched *last = r->touched.n ? &r->touched.p[r->touched.n - 1] : NULL;
+        bool same = last && (last->section == f->n_heads || l->line < f->heads[last->section].first);
+        if (!same) {
+            size_t body = add_row(r), heads = add_row(r);
+            vec_push(r->a, &r->touched,
+                     (touched){.section = corpus_section(f, l->line), .body = body, .heads = heads});
+            last = &r->touched.p[r->touched.n - 1];
+            r->row_of[last->section] = (uint32_t)r->touched.n;
+        }
+        bool in_heading = last->section && l->line <= f->heads[last->section - 1].last;
+        double *row = r->cells.p + (in_heading ? last->heads : last->body);
+        for (size_t k = 0; k < l->n; k++) {
+            const term_hit *h = &r->scan->hits.p[l->first + k];
+            row[h->term] += worth(h);
+        }
+    }
+}
+
+// What the headings, the section and the path give each term, before saturation; replaces the section's body
+// row.
+static double *weigh_section(ranker *r, const corpus_file *f, const touched *s) {
+    size_t n = r->terms->n, chain_len = 0;
+    double *body = r->cells.p + s->body;
+    double chain[SEARCH_TERMS_MAX + TERM_GRAMS_MAX] = {0};
+    for (uint32_t at = s->section; at; at = f->heads[at - 1].parent) {
+        chain_len += f->heads[at - 1].n;
+        if (!r->row_of[at]) continue;
+        const double *heads = r->cells.p + r->touched.p[r->row_of[at] - 1].heads;
+        for (size_t t = 0; t < n; t++) chain[t] += heads[t];
+    }
+    uint32_t first = s->section ? f->heads[s->section - 1].last + 1 : 0;
+    uint32_t end = s->section < f->n_heads ? f->heads[s->section].first : f->n_lines;
+    double body_len = end > first ? f->starts[end] - f->starts[first] : 0;
+    double chain_norm = 1 - weights.b_chain + weights.b_chain * (double)chain_len / r->avg_chain;
+    double body_norm = 1 - weights.b_body + weights.b_body * body_len / r->avg_body;
+    for (size_t t = 0; t < n; t++) {
+        double in_chain = chain[t] < weights.chain_max ? chain[t] : weights.chain_max;
+        body[t] = weights.chain * in_chain / chain_norm + weights.body * body[t] / body_norm +
+                  (r->in_path[t] ? weights.path : 0);
+    }
+    return body;
+}
+
+// --- Score
+// ----------------------------------------------------------------------------------------------------------------
+
+static double score_line(const ranker *r, const line_hit *l, const double *around) {
+    const corpus_file *f = r->files[l->file].file;
+    size_t n = r->terms->n;
+    double own[SEARCH_TERMS_MAX + TERM_GRAMS_MAX] = {0}, covered = 0, score = 0;
+    double norm = 1 - weights.b_line +
+                  weights.b_line * (double)(f->starts[l->line + 1] - f->starts[l->line]) / r->avg_line;
+    for (size_t k = 0; k < l->n; k++) {
+        const term_hit *h = &r->scan->hits.p[l->first + k];
+        double w = worth(h);
+        own[h->term] = weights.line * w / norm;
+        covered += r->idf[h->term] * (w < 1 ? w : 1);
+    }
+    for (size_t t = 0; t < n; t++) {
+        double x = own[t] + around[t];
+        score += r->idf[t] * x / (x + weights.saturation);
+    }
+    return score * (1 - weights.coverage + weights.coverage * covered / r->idf_sum);
+}
+
+// Rarity over sections.
+static void weigh_terms(ranker *r, const uint32_t *found_in) {
+    for (size_t t = 0; t < r->terms->n; t++) {
+        double df = found_in[t];
+        r->idf[t] = r->terms->p[t].weight * log(1 + (r->n_sections - df + 0.5) / (df + 0.5));
+        r->idf_sum += r->idf[t];
+    }
+}
+
+static void measure(ranker *r, size_t n_files) {
+    double bytes = 0, lines = 0, chain = 0;
+    uint32_t most = 0;
+    for (size_t i = 0; i < n_files; i++) {
+        const corpus_file *f = r->files[i].file;
+        bytes += (double)f->folded.n;
+        lines += f->n_lines;
+        chain += (double)f->chain_bytes;
+        r->n_sections += f->n_heads + 1;
+        if (f->n_heads > most) most = f->n_heads;
+    }
+    r->avg_line = bytes / (lines > 0 ? lines : 1) + 1;
+    r->avg_chain = chain / r->n_sections + 1;
+    r->avg_body = bytes / r->n_sections + 1;
+    r->row_of = NEW_N(r->a, uint32_t, (size_t)most + 1);
+}
+
+// --- The best ones
+// --------------------------------------------------------------------------------------------------------
+
+static bool better(const candidate *a, const candidate *b) {
+    return a->score > b->score || (a->score == b->score && a->line < b->line);
+}
+
+static int by_rank(const void *a, const void *b) {
+    const candidate *x = a, *y = b;
+    return better(x, y) ? -1 : better(y, x) ? 1 : 0;
+}
+
+static void sift_down(heap *h) {
+    for (size_t i = 0;;) {
+        size_t worst = i, left = 2 * i + 1, right = left + 1;
+        if (left < h->n && better(&h->p[worst], &h->p[left])) worst = left;
+        if (right < h->n && better(&h->p[worst], &h->p[right])) worst = right;
+        if (worst == i) return;
+        candidate c = h->p[i];
+        h->p[i] = h->p[worst];
+        h->p[worst] = c;
+        i = worst;
+    }
+}
+
+// Keeps the best h->max ones.
+static void offer(heap *h, candidate c) {
+    if (h->n == h->max) {
+        if (!better(&c, &h->p[0])) return;
+        h->p[0] = c;
+        sift_down(h);
+        return;
+    }
+    size_t i = h->n++;
+    for (; i && better(&h->p[(i - 1) / 2], &c); i = (i - 1) / 2) h->p[i] = h->p[(i - 1) / 2];
+    h->p[i] = c;
+}
+
+typedef VEC(candidate) candidates;
+
+// Offers the lines of one file: of each section the best ones, and its very best to `firsts`.
+static void rank_file(ranker *r, size_t from, size_t to, heap *best, heap *firsts, candidates *out,
+                      uint32_t *group) {
+    const selected_file *in = &r->files[r->scan->lines.p[from].file];
+    count_sections(r, from, to);
+    str path = utf8_fold(r->a, utf8_repair(r->a, in->name->path));
+    for (size_t t = 0; t < r->terms->n; t++) r->in_path[t] = str_find(path, r->terms->p[t].stem) != SIZE_MAX;
+    size_t i = from;
+    // Headings stand before what is below them, but a section's body row is overwritten when it is weighed:
+    // heads rows are not.
+    for (vec_each(touched, s, &r->touched)) {
+        const double *around = weigh_section(r, in->file, s);
+        uint32_t end = s->section < in->file->n_heads ? in->file->heads[s->section].first : UINT32_MAX;
+        best->n = 0;
+        for (; i < to && r->scan->lines.p[i].line < end; i++) {
+            double score = score_line(r, &r->scan->lines.p[i], around);
+            offer(best, (candidate){.score = score, .line = (uint32_t)i, .group = *group});
+        }
+        candidate first = best->p[0];
+        for (size_t k = 0; k < best->n; k++) {
+            if (better(&best->p[k], &first)) first = best->p[k];
+            vec_push(r->a, out, best->p[k]);
+        }
+        offer(firsts, first);
+        ++*group;
+    }
+}
+
+static size_t file_end(const scan_result *scan, size_t from) {
+    size_t to = from;
+    while (to < scan->lines.n && scan->lines.p[to].file == scan->lines.p[from].file) to++;
+    return to;
+}
+
+// In how many sections each term is found.
+static uint32_t *count_terms(ranker *r) {
+    uint32_t *found_in = NEW_N(r->a, uint32_t, r->terms->n);
+    for (size_t from = 0, to; from < r->scan->lines.n; from = to) {
+        to = file_end(r->scan, from);
+        count_sections(r, from, to);
+        for (vec_each(touched, s, &r->touched))
+            for (size_t t = 0; t < r->terms->n; t++)
+                found_in[t] += r->cells.p[s->body + t] + r->cells.p[s->heads + t] > 0;
+    }
+    return found_in;
+}
+
+// The n-th further hit of a section counts less: sorts, and returns how many of the candidates are in order
+// then.
+static size_t spread(arena *a, candidates *c, uint32_t groups, size_t limit) {
+    uint32_t *seen = NEW_N(a, uint32_t, groups);
+    if (c->n > 1) qsort(c->p, c->n, sizeof *c->p, by_rank);
+    for (vec_each(candidate, it, c)) it->score *= pow(weights.decay, seen[it->group]++);
+    if (c->n > 1) qsort(c->p, c->n, sizeof *c->p, by_rank);
+    return c->n < limit ? c->n : limit;
+}
+
+static uint16_t best_term(const ranker *r, const line_hit *l) {
+    const term_hit *hits = r->scan->hits.p + l->first;
+    uint16_t best = 0;
+    for (uint16_t k = 1; k < l->n; k++)
+        if (r->idf[hits[k].term] > r->idf[hits[best].term]) best = k;
+    return best;
+}
+
+size_t rank_lines(arena *a, const term_list *terms, const selected_file *files, size_t n,
+                  const scan_result *scan, size_t limit, ranked_line *ret) {
+    if (scan->lines.n == 0 || limit == 0) return 0;
+    ranker *r = NEW(a, ranker);
+    *r = (ranker){.a = a, .terms = terms, .files = files, .scan = scan};
+    r->idf = NEW_N(a, double, terms->n);
+    r->in_path = NEW_N(a, bool, terms->n);
+    measure(r, n);
+    weigh_terms(r, count_terms(r));
+    size_t most = limit < scan->lines.n ? limit : scan->lines.n;
+    heap best = {.p = NEW_N(a, candidate, most), .max = most},
+         firsts = {.p = NEW_N(a, candidate, most), .max = most};
+    candidates all = {0};
+    uint32_t groups = 0;
+    for (size_t from = 0, to; from < scan->lines.n; from = to) {
+        to = file_end(scan, from);
+        rank_file(r, from, to, &best, &firsts, &all, &groups);
+    }
+    // With enough sections, what is worse than the best line of each of the best sections cannot be among the
+    // best.
+    if (firsts.n == limit) {
+        candidate last = firsts.p[0];
+        size_t kept = 0;
+        for (size_t i = 0; i < all.n; i++)
+            if (!better(&last, &all.p[i])) all.p[kept++] = all.p[i];
+        all.n = kept;
+    }
+    size_t found = spread(a, &all, groups, limit);
+    for (size_t i = 0; i < found; i++)
+        ret[i] = (ranked_line){.line = all.p[i].line,
+                               .best = best_term(r, &scan->lines.p[all.p[i].line]),
+                               .score = all.p[i].score};
+    return found;
+}

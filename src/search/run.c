@@ -1,0 +1,230 @@
+// run: answers one query from a corpus: selects files, scans, ranks, and makes the hits with their heading
+// trail, the totals and the cuts. What the answer holds is copied into the caller's arena; everything else
+// lives in a scratch arena of this call, so that any number of threads may ask one corpus.
+#include "search/search_int.h"
+#include <deputy/file.h>
+#include <deputy/utf8.h>
+#include <stdlib.h>
+
+typedef struct {
+    search_corpus *c;
+    const search_query *q;
+    arena *scratch;
+    uint32_t source; // SEARCH_NO_SOURCE: all
+    glob_pat *path;  // NULL: all
+    selected_file *files;
+    size_t n_files;
+    bool cut_query;
+} run;
+
+// --- Filters
+// --------------------------------------------------------------------------------------------------------------
+
+static dep_status find_source(run *r, dep_err *err) {
+    r->source = SEARCH_NO_SOURCE;
+    if (str_empty(r->q->source)) return DEP_OK;
+    buf known = buf_new(r->scratch, DEP_ERR_MSG_MAX / 2);
+    for (size_t i = 0; i < r->c->n_sources; i++) {
+        if (str_eq(r->c->sources[i], r->q->source)) {
+            r->source = (uint32_t)i;
+            return DEP_OK;
+        }
+        buf_addf(&known, "%s\"" STR_FMT "\"", i ? ", " : "", STR_ARG(r->c->sources[i]));
+    }
+    str names = buf_str(&known);
+    return err_set(err, DEP_ERR_INVALID, "no source \"" STR_FMT "\"; there %s " STR_FMT,
+                   STR_ARG(utf8_cut(r->q->source, 200)), r->c->n_sources == 1 ? "is" : "are", STR_ARG(names));
+}
+
+static dep_status compile_path(run *r, dep_err *err) {
+    if (str_empty(r->q->path)) return DEP_OK;
+    dep_status status = glob_compile(r->scratch, r->q->path, &r->path, err);
+    if (status != DEP_OK) err_prefix(err, "path \"" STR_FMT "\"", STR_ARG(utf8_cut(r->q->path, 200)));
+    return status;
+}
+
+static bool passes(const run *r, uint32_t source, str path) {
+    if (r->source != SEARCH_NO_SOURCE && source != r->source) return false;
+    if (!r->path || glob_match(r->path, path)) return true;
+    if (!glob_literal(r->path)) return false;
+    str dir = glob_path(r->path);
+    return dir.n == 0 || (path.n > dir.n && path.p[dir.n] == '/' && str_starts(path, dir));
+}
+
+static int by_name(const void *a, const void *b) {
+    const file_name *x = ((const selected_file *)a)->name, *y = ((const selected_file *)b)->name;
+    if (x->source != y->source) return x->source < y->source ? -1 : 1;
+    return str_cmp(x->path, y->path);
+}
+
+static void select_files(run *r) {
+    r->files = NEW_N(r->scratch, selected_file, r->c->n_files);
+    for (size_t i = 0; i < r->c->n_files; i++) {
+        const corpus_file *f = &r->c->files[i];
+        for (uint32_t k = 0; k < f->n_names; k++) {
+            if (!passes(r, f->names[k].source, f->names[k].path)) continue;
+            r->files[r->n_files++] = (selected_file){.file = f, .name = &f->names[k]};
+            break;
+        }
+    }
+    // The name that passed may be another than the one the corpus is sorted by.
+    if (r->n_files > 1) qsort(r->files, r->n_files, sizeof *r->files, by_name);
+}
+
+// --- Hits
+// -----------------------------------------------------------------------------------------------------------------
+
+static str trail(arena *a, const corpus_file *f, uint32_t line) {
+    uint32_t at = corpus_section(f, line), chain[HEADING_LEVELS + 1];
+    // A heading is not above itself.
+    if (at && line <= f->heads[at - 1].last) at = f->heads[at - 1].parent;
+    size_t n = 0;
+    for (; at && n < HEADING_LEVELS; at = f->heads[at - 1].parent) chain[n++] = at;
+    buf b = buf_new(a, 0);
+    while (n) {
+        str title = heading_title(a, f->text, &f->heads[chain[--n] - 1]);
+        if (title.n == 0) continue;
+        if (b.n) buf_add(&b, S(" > "));
+        buf_add(&b, title);
+    }
+    return buf_str(&b);
+}
+
+static str cut_start(arena *a, str line) {
+    while (line.n && strchr(" \t\r", line.p[line.n - 1])) line.n--;
+    if (line.n <= SEARCH_HIT_CHARS || utf8_cut_chars(line, SEARCH_HIT_CHARS).n == line.n)
+        return str_dup(a, line);
+    return str_fmt(a, STR_FMT "…", STR_ARG(utf8_cut_chars(line, SEARCH_HIT_CHARS - 1)));
+}
+
+static void add_context(arena *a, const corpus_file *f, uint32_t line, size_t context, search_hit *hit) {
+    size_t before = context < line ? context : line, left = f->n_lines - 1 - line,
+           after = context < left ? context : left;
+    str *lines = NEW_N(a, str, before + after);
+    for (size_t i = 0; i < before; i++)
+        lines[i] = cut_start(a, corpus_original(f, line - (uint32_t)(before - i)));
+    for (size_t i = 0; i < after; i++)
+        lines[before + i] = cut_start(a, corpus_original(f, line + 1 + (uint32_t)i));
+    hit->before = lines;
+    hit->n_before = before;
+    hit->after = lines + before;
+    hit->n_after = after;
+}
+
+static void add_hit(const run *r, arena *a, const scan_result *scan, const ranked_line *ranked,
+                    search_result *ret) {
+    const line_hit *l = &scan->lines.p[ranked->line];
+    const selected_file *in = &r->files[l->file];
+    const term_hit *match = &scan->hits.p[l->first + ranked->best];
+    str text = cut_around(r->scratch, corpus_original(in->file, l->line), match->at);
+    search_hit hit = {
+        .source = str_dup(a, r->c->sources[in->name->source]),
+        .path = str_dup(a, in->name->path),
+        .line = l->line + 1,
+        .text = str_dup(a, text),
+        .heading = str_dup(a, trail(r->scratch, in->file, l->line)),
+        .score = ranked->score,
+    };
+    if (r->q->context) add_context(a, in->file, l->line, r->q->context, &hit);
+    vec_push(a, &ret->hits, hit);
+}
+
+// --- Cuts
+// -----------------------------------------------------------------------------------------------------------------
+
+static search_cut *cut_for(arena *a, search_result *ret, str reason) {
+    search_cut *last = ret->cuts.n ? &ret->cuts.p[ret->cuts.n - 1] : NULL;
+    if (last && str_eq(last->reason, reason)) return last;
+    vec_push(a, &ret->cuts, (search_cut){.reason = str_dup(a, reason)});
+    return &ret->cuts.p[ret->cuts.n - 1];
+}
+
+static void add_cut(arena *a, search_result *ret, str reason, str path) {
+    search_cut *c = cut_for(a, ret, reason);
+    // The same name in a further source.
+    if (c->paths.n && str_eq(c->paths.p[c->paths.n - 1], path)) return;
+    c->count++;
+    if (path.n) vec_push(a, &c->paths, str_dup(a, path));
+}
+
+static bool concerns(const run *r, const cut_item *item) {
+    if (!item->wide) return passes(r, item->source, item->path);
+    return r->source == SEARCH_NO_SOURCE || item->source == r->source;
+}
+
+static void add_cuts(const run *r, arena *a, const scan_result *scan, search_result *ret) {
+    for (vec_each(cut_item, item, &r->c->cuts)) {
+        if (!concerns(r, item)) continue;
+        add_cut(a, ret, item->reason, item->path);
+        ret->totals.at_least = ret->totals.at_least || item->loses;
+    }
+    if (r->path && r->n_files == 0)
+        add_cut(a, ret, S("path filter matches no file of the sources"), r->q->path);
+    if (r->cut_query)
+        add_cut(a, ret, str_fmt(r->scratch, "query over %d bytes: its head searched", SEARCH_QUERY_MAX),
+                (str){0});
+    if (scan->unranked) {
+        search_cut *c = cut_for(a, ret, S("too many matching lines: counted, not ranked"));
+        c->count = scan->unranked;
+    }
+}
+
+// --- The whole
+// ------------------------------------------------------------------------------------------------------------
+
+typedef struct {
+    term_list terms;
+    scan_result scan;
+    ranked_line *ranked;
+    size_t n_ranked;
+} found;
+
+static dep_status find(run *r, found *f, dep_err *err) {
+    ARENA_CATCH(r->scratch, err);
+    str query = r->q->query;
+    if (query.n > SEARCH_QUERY_MAX) {
+        query = utf8_cut(query, SEARCH_QUERY_MAX);
+        r->cut_query = true;
+    }
+    terms_parse(r->scratch, query, &f->terms);
+    if (f->terms.n == 0) return err_set(err, DEP_ERR_INVALID, "the query is blank");
+    TRY(find_source(r, err));
+    TRY(compile_path(r, err));
+    select_files(r);
+    scan_naive(r->scratch, &f->terms, r->files, r->n_files, r->c, &f->scan);
+    size_t limit = r->q->limit ? r->q->limit : SEARCH_LIMIT_DEFAULT;
+    if (limit > f->scan.lines.n) limit = f->scan.lines.n;
+    f->ranked = NEW_N(r->scratch, ranked_line, limit);
+    f->n_ranked = rank_lines(r->scratch, &f->terms, r->files, r->n_files, &f->scan, limit, f->ranked);
+    return DEP_OK;
+}
+
+static dep_status answer_caught(const run *r, arena *a, const found *f, search_result *ret, dep_err *err) {
+    ARENA_CATCH(r->scratch, err);
+    search_result result = {0};
+    for (size_t i = 0; i < f->n_ranked; i++) add_hit(r, a, &f->scan, &f->ranked[i], &result);
+    result.totals.files = f->scan.files;
+    result.totals.bytes = f->scan.bytes;
+    result.totals.matched_lines = f->scan.matched;
+    result.totals.expanded_lines = f->scan.expanded;
+    result.cancelled = r->c->cancelled || f->scan.cancelled;
+    result.totals.at_least = result.cancelled;
+    result.ignored_terms = f->terms.ignored;
+    add_cuts(r, a, &f->scan, &result);
+    *ret = result;
+    return DEP_OK;
+}
+
+static dep_status answer(const run *r, arena *a, const found *f, search_result *ret, dep_err *err) {
+    ARENA_CATCH(a, err);
+    return answer_caught(r, a, f, ret, err);
+}
+
+dep_status search_run(arena *a, search_corpus *c, const search_query *q, search_result *ret, dep_err *err) {
+    run r = {.c = c, .q = q, .scratch = arena_new()};
+    found f = {0};
+    dep_status status = find(&r, &f, err);
+    if (status == DEP_OK) status = answer(&r, a, &f, ret, err);
+    arena_free(r.scratch);
+    return status;
+}

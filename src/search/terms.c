@@ -1,0 +1,250 @@
+// terms: what a query asks for. Folds it as the corpus is folded, so that equality of bytes is enough
+// afterwards, and splits it into phrases, words and, where a script has no blanks, pairs of characters. Knows
+// no corpus. The list of stop words is short on purpose: a word on it can be found only when a query has
+// nothing else.
+#include "search/search_int.h"
+#include <deputy/utf8.h>
+#include <stdlib.h>
+
+// Sorted by bytes. The last lines: what a split at the apostrophe leaves of "don't", "it's" and the like.
+static const str stop_words[] = {
+    S_INIT("a"),      S_INIT("about"), S_INIT("am"),    S_INIT("an"),   S_INIT("and"),   S_INIT("any"),
+    S_INIT("are"),    S_INIT("as"),    S_INIT("at"),    S_INIT("be"),   S_INIT("been"),  S_INIT("but"),
+    S_INIT("by"),     S_INIT("can"),   S_INIT("could"), S_INIT("d"),    S_INIT("did"),   S_INIT("do"),
+    S_INIT("does"),   S_INIT("for"),   S_INIT("from"),  S_INIT("had"),  S_INIT("has"),   S_INIT("have"),
+    S_INIT("he"),     S_INIT("her"),   S_INIT("his"),   S_INIT("how"),  S_INIT("i"),     S_INIT("if"),
+    S_INIT("in"),     S_INIT("into"),  S_INIT("is"),    S_INIT("it"),   S_INIT("its"),   S_INIT("ll"),
+    S_INIT("m"),      S_INIT("may"),   S_INIT("me"),    S_INIT("my"),   S_INIT("of"),    S_INIT("on"),
+    S_INIT("or"),     S_INIT("our"),   S_INIT("re"),    S_INIT("s"),    S_INIT("shall"), S_INIT("she"),
+    S_INIT("should"), S_INIT("so"),    S_INIT("such"),  S_INIT("t"),    S_INIT("than"),  S_INIT("that"),
+    S_INIT("the"),    S_INIT("their"), S_INIT("them"),  S_INIT("then"), S_INIT("there"), S_INIT("these"),
+    S_INIT("they"),   S_INIT("this"),  S_INIT("to"),    S_INIT("us"),   S_INIT("ve"),    S_INIT("was"),
+    S_INIT("we"),     S_INIT("were"),  S_INIT("what"),  S_INIT("when"), S_INIT("where"), S_INIT("which"),
+    S_INIT("who"),    S_INIT("why"),   S_INIT("will"),  S_INIT("with"), S_INIT("would"), S_INIT("you"),
+    S_INIT("your"),
+};
+
+// Chinese and Japanese particles; alone they say nothing about what is looked for.
+static const uint32_t particles[] = {
+    0x7684 /* 的 */, 0x4E86 /* 了 */, 0x5417 /* 吗 */, 0x5462 /* 呢 */, 0x5427 /* 吧 */, 0x554A /* 啊 */,
+    0x5730 /* 地 */, 0x5F97 /* 得 */, 0x306E /* の */, 0x306F /* は */, 0x304C /* が */, 0x3092 /* を */,
+    0x306B /* に */, 0x3067 /* で */, 0x3068 /* と */, 0x3082 /* も */, 0x304B /* か */};
+
+typedef struct {
+    arena *a;
+    term_list *out;
+    VEC(term) stopped; // terms that count only when there is nothing else
+    size_t words, grams;
+} parser;
+
+static bool is_stop_word(str s) {
+    return bsearch(&s, stop_words, sizeof stop_words / sizeof *stop_words, sizeof *stop_words,
+                   str_cmp_qsort) != NULL;
+}
+
+static bool is_particle(uint32_t cp) {
+    for (size_t i = 0; i < sizeof particles / sizeof *particles; i++)
+        if (particles[i] == cp) return true;
+    return false;
+}
+
+static bool is_alnum(uint32_t cp) {
+    if (cp < 0x80) return (cp >= 'a' && cp <= 'z') || (cp >= '0' && cp <= '9') || (cp >= 'A' && cp <= 'Z');
+    if (cp == UTF8_BAD) return false;
+    return utf8_is_letter(cp) || utf8_is_decimal(cp) || utf8_is_mark(cp) || cp == 0x3007;
+}
+
+static bool is_blank(uint32_t cp) {
+    return cp == ' ' || (cp >= '\t' && cp <= '\r') || cp == 0x85 || cp == 0x2028 || cp == 0x2029;
+}
+
+static bool has(const term *p, size_t n, str text) {
+    for (size_t i = 0; i < n; i++)
+        if (str_eq(p[i].text, text)) return true;
+    return false;
+}
+
+// --- Endings of English words
+// -------------------------------------------------------------------------------------------
+
+static bool is_vowel(char c) {
+    return c && strchr("aeiouy", c);
+}
+
+// What is left when the ending goes: letters enough, and a vowel among them.
+static bool can_drop(str word, str ending) {
+    if (!str_ends(word, ending) || word.n < ending.n + TERM_STEM_MIN) return false;
+    for (size_t i = 0; i < word.n - ending.n; i++)
+        if (is_vowel(word.p[i])) return true;
+    return false;
+}
+
+static str stem_of(str word) {
+    for (size_t i = 0; i < word.n; i++)
+        if (word.p[i] < 'a' || word.p[i] > 'z') return word;
+    if (word.n < 4) return word;
+    static const str endings[] = {S_INIT("ings"), S_INIT("ing"), S_INIT("ies"), S_INIT("ied"),
+                                  S_INIT("ed"),   S_INIT("es"),  S_INIT("e"),   S_INIT("y")};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        if (!can_drop(word, endings[i])) continue;
+        str stem = str_sub(word, 0, word.n - endings[i].n);
+        bool doubled = stem.n > TERM_STEM_MIN && stem.p[stem.n - 1] == stem.p[stem.n - 2] &&
+                       !is_vowel(stem.p[stem.n - 1]);
+        bool full = doubled && strchr("lsz", stem.p[stem.n - 1]);
+        return doubled && !full && i < 5 ? str_sub(stem, 0, stem.n - 1) : stem;
+    }
+    char before = word.p[word.n - 2];
+    if (can_drop(word, S("s")) && before != 's' && before != 'u' && before != 'i')
+        return str_sub(word, 0, word.n - 1);
+    return word;
+}
+
+bool term_same_word(const term *t, str word) {
+    static const str endings[] = {S_INIT(""),    S_INIT("e"),    S_INIT("s"), S_INIT("es"),  S_INIT("ed"),
+                                  S_INIT("ing"), S_INIT("ings"), S_INIT("y"), S_INIT("ies"), S_INIT("ied")};
+    if (word.n < t->stem.n || t->stem.n == 0) return false;
+    str rest = str_sub(word, t->stem.n, word.n);
+    bool doubled = rest.n > 1 && rest.p[0] == t->stem.p[t->stem.n - 1];
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        if (str_eq(rest, endings[i])) return true;
+        if (doubled && endings[i].n > 1 && str_eq(str_sub(rest, 1, rest.n), endings[i])) return true;
+    }
+    return false;
+}
+
+// --- Adding
+// -------------------------------------------------------------------------------------------------------------
+
+static void add(parser *p, term_kind kind, str text, double weight) {
+    if (text.n == 0 || has(p->out->p, p->out->n, text)) return;
+    size_t *count = kind == TERM_GRAM ? &p->grams : &p->words;
+    if (*count >= (kind == TERM_GRAM ? (size_t)TERM_GRAMS_MAX : (size_t)SEARCH_TERMS_MAX)) {
+        p->out->ignored++;
+        return;
+    }
+    (*count)++;
+    if (!p->out->p) p->out->p = NEW_N(p->a, term, SEARCH_TERMS_MAX + TERM_GRAMS_MAX);
+    p->out->p[p->out->n++] = (term){
+        .text = text, .stem = kind == TERM_WORD ? stem_of(text) : text, .kind = kind, .weight = weight};
+}
+
+static void add_stopped(parser *p, term_kind kind, str text) {
+    if (!has(p->stopped.p, p->stopped.n, text))
+        vec_push(p->a, &p->stopped, (term){.text = text, .kind = kind, .weight = 1});
+}
+
+static void add_word(parser *p, str text) {
+    if (is_stop_word(text))
+        add_stopped(p, TERM_WORD, text);
+    else
+        add(p, TERM_WORD, text, 1);
+}
+
+// A run written without blanks: as it is up to two characters, else its pairs. A bonus for lines that have
+// the whole run was tried: it lowers the rank of the right section on every Chinese set.
+static void add_run(parser *p, str run) {
+    size_t n = utf8_count(run), i = 0;
+    uint32_t first = utf8_next(run, &i);
+    if (n == 1 && is_particle(first)) {
+        add_stopped(p, TERM_GRAM, run);
+        return;
+    }
+    if (n <= 2) {
+        add(p, TERM_GRAM, run, 1);
+        return;
+    }
+    uint32_t left = first;
+    for (size_t from = 0, mid = i; mid < run.n;) {
+        size_t end = mid;
+        uint32_t right = utf8_next(run, &end);
+        bool weak = is_particle(left) || is_particle(right);
+        str pair = str_sub(run, from, end);
+        if (is_particle(left) && is_particle(right))
+            add_stopped(p, TERM_GRAM, pair);
+        else
+            add(p, TERM_GRAM, pair, weak ? 0.5 : 1);
+        from = mid;
+        mid = end;
+        left = right;
+    }
+}
+
+// --- Splitting
+// ----------------------------------------------------------------------------------------------------------
+
+// Words and runs of a folded text.
+static void split(parser *p, str s) {
+    size_t from = 0;
+    bool in_word = false, cjk = false;
+    for (size_t i = 0; i <= s.n;) {
+        size_t at = i;
+        uint32_t cp = at < s.n ? utf8_next(s, &i) : ' ';
+        if (at == s.n) i++;
+        bool alnum = is_alnum(cp);
+        // A mark belongs to what it stands on.
+        bool is_cjk = alnum && (utf8_is_mark(cp) && in_word ? cjk : utf8_is_cjk(cp));
+        if (in_word && (!alnum || is_cjk != cjk)) {
+            str word = str_sub(s, from, at);
+            if (cjk)
+                add_run(p, word);
+            else
+                add_word(p, word);
+            in_word = false;
+        }
+        if (alnum && !in_word) {
+            from = at;
+            cjk = is_cjk;
+            in_word = true;
+        }
+    }
+}
+
+// Pieces between blanks, whatever they are made of.
+static void split_at_blanks(parser *p, str s) {
+    size_t from = 0;
+    for (size_t i = 0; i <= s.n;) {
+        size_t at = i;
+        uint32_t cp = at < s.n ? utf8_next(s, &i) : ' ';
+        if (at == s.n) i++;
+        if (!is_blank(cp)) continue;
+        add(p, TERM_TEXT, str_sub(s, from, at), 1);
+        from = i;
+    }
+}
+
+// A phrase as it stands in a line: runs of blanks as one, none at the ends.
+static void add_phrase(parser *p, str s) {
+    buf b = buf_new(p->a, 0);
+    bool blank = false;
+    for (size_t i = 0; i < s.n;) {
+        size_t at = i;
+        if (is_blank(utf8_next(s, &i))) {
+            blank = b.n > 0;
+            continue;
+        }
+        if (blank) buf_addc(&b, ' ');
+        blank = false;
+        buf_add(&b, str_sub(s, at, i));
+    }
+    add(p, TERM_TEXT, buf_str(&b), 1);
+}
+
+void terms_parse(arena *a, str query, term_list *ret) {
+    parser p = {.a = a, .out = ret};
+    str rest = utf8_fold(a, utf8_repair(a, query)), all = rest;
+    // Phrases are taken out; a quote without its partner is no quote.
+    while (rest.n) {
+        size_t open = str_chr(rest, '"');
+        size_t close = open == SIZE_MAX ? SIZE_MAX : str_chr(str_sub(rest, open + 1, rest.n), '"');
+        if (close == SIZE_MAX) {
+            split(&p, rest);
+            break;
+        }
+        split(&p, str_sub(rest, 0, open));
+        add_phrase(&p, str_sub(rest, open + 1, open + 1 + close));
+        rest = str_sub(rest, open + 1 + close + 1, rest.n);
+    }
+    if (ret->n == 0)
+        for (vec_each(term, t, &p.stopped)) add(&p, t->kind, t->text, 1);
+    if (ret->n == 0) split_at_blanks(&p, all);
+}
