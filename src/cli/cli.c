@@ -1,6 +1,8 @@
 // cli: from argv to a verb: global options, the verb table, its options, help. A verb gets one context and
 // returns an exit code.
 #include "cli/cli_int.h"
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -69,10 +71,9 @@ bool opt_int(cli *c, const char *name, int64_t dflt, int64_t min, int64_t max, i
     return true;
 }
 
-static const cli_verb *find_verb(cli *c, str name, int *code) {
+const cli_verb *find_verb(cli *c, str name) {
     const cli_verb *found = NULL;
     strs near = {0}, all = {0};
-    *code = EXIT_USAGE;
     for (const cli_verb *v = cli_verbs; v->name; v++) {
         if (str_eq(str_z(v->name), name)) return v;
         vec_push(c->a, &all, str_z(v->name));
@@ -97,6 +98,23 @@ static const cli_verb *find_verb(cli *c, str name, int *code) {
     return NULL;
 }
 
+// An option that the verb lacks: the nearest one, or what the word may have been meant for.
+static int no_option(cli *c, str word) {
+    strs names = {0};
+    for (const cli_opt *o = c->verb->opts; o && o->name; o++) vec_push(c->a, &names, str_z(o->name));
+    if (c->verb->has_json) vec_push(c->a, &names, S("json"));
+    str name = str_starts(word, S("--")) ? str_sub(word, 2, word.n) : (str){0};
+    str nearest = nearest_name(name, names.p, names.n), more = {0};
+    if (str_eq(word, S("-C"))) {
+        more = S("; -C DIR stands before the verb");
+    } else if (nearest.n) {
+        more = str_fmt(c->a, "; did you mean --" STR_FMT "?", STR_ARG(nearest));
+    } else if (name.n == 0 || str_chr(word, ' ') != SIZE_MAX) {
+        more = S("; put -- before a text that begins with a hyphen");
+    }
+    return usage_error(c, "%s has no option " STR_FMT STR_FMT, c->verb->name, STR_ARG(word), STR_ARG(more));
+}
+
 static int take_option(cli *c, str word, int *i) {
     const cli_args *in = c->in;
     str name = str_sub(word, 2, word.n), value = {0};
@@ -106,7 +124,7 @@ static int take_option(cli *c, str word, int *i) {
         return EXIT_FINE;
     }
     int at = opt_index(c->verb, name);
-    if (at < 0) return usage_error(c, "%s has no option --" STR_FMT, c->verb->name, STR_ARG(name));
+    if (at < 0) return no_option(c, str_sub(word, 0, 2 + name.n));
     if (c->verb->opts[at].kind == OPT_FLAG) {
         if (has_value) return usage_error(c, "--" STR_FMT " takes no value", STR_ARG(name));
         vec_push(c->a, &c->values[at], S(""));
@@ -134,18 +152,24 @@ static int parse_verb(cli *c, int i) {
             int code = take_option(c, word, &i);
             if (code) return code;
         } else if (!only_args && word.n > 1 && word.p[0] == '-') {
-            return usage_error(c, "%s has no option " STR_FMT, c->verb->name, STR_ARG(word));
+            return no_option(c, word);
         } else {
             vec_push(c->a, &c->args, word);
         }
     }
-    if (!c->verb->run) return EXIT_FINE;
     if ((int)c->args.n < c->verb->min_args || (c->verb->max_args >= 0 && (int)c->args.n > c->verb->max_args))
         return usage_error(c, "usage: deputy %s %s", c->verb->name, c->verb->usage);
     return EXIT_FINE;
 }
 
-static int not_yet(cli *c) {
+// A reserved name answers the same whatever follows it, but for --help.
+static int not_yet(cli *c, int i) {
+    for (; i < c->in->argc; i++) {
+        str word = str_z(c->in->argv[i]);
+        if (!str_eq(word, S("--help")) && !str_eq(word, S("-h"))) continue;
+        print_help(c->verb, stdout);
+        return EXIT_FINE;
+    }
     say(c, "%s: not yet. The name is reserved; this version has no such verb", c->verb->name);
     return EXIT_USAGE;
 }
@@ -191,12 +215,11 @@ static int dispatch(cli *c) {
         say(c, "there is no option %s; `deputy help` lists what there is", c->in->argv[i]);
         return EXIT_USAGE;
     }
-    int code;
-    c->verb = find_verb(c, str_z(c->in->argv[i]), &code);
-    if (!c->verb) return code;
-    code = parse_verb(c, i + 1);
+    c->verb = find_verb(c, str_z(c->in->argv[i]));
+    if (!c->verb) return EXIT_USAGE;
+    if (!c->verb->run) return not_yet(c, i + 1);
+    int code = parse_verb(c, i + 1);
     if (code) return code < 0 ? EXIT_FINE : code;
-    if (!c->verb->run) return not_yet(c);
     if (refused_inside(c)) {
         say(c, "%s: refused inside a delegation", c->verb->name);
         return EXIT_REFUSED;
@@ -204,14 +227,28 @@ static int dispatch(cli *c) {
     return c->verb->run(c);
 }
 
+// A standard stream that is closed is opened again, for nothing: else the next file opened, perhaps a
+// database, would take its number and be written to. /dev/full lets what is printed fail as it should.
+static void open_closed_streams(void) {
+    for (int fd = 0; fd <= 2; fd++) {
+        if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+        int opened = open(fd == 1 ? "/dev/full" : "/dev/null", fd ? O_WRONLY : O_RDONLY);
+        if (opened < 0) return;
+    }
+}
+
 int cli_main(const cli_args *args) {
+    open_closed_streams();
     arena *a = arena_new();
     cli c = {.a = a, .in = args};
     c.color_out = wants_color(&c, 1);
     c.color_err = wants_color(&c, 2);
     int code = dispatch(&c);
-    arena_free(a);
     // Output that could not be written is an error, not a success with nothing to show.
-    if (fflush(stdout) != 0 || ferror(stdout)) return code ? code : EXIT_ERRORS;
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        say(&c, "standard output could not be written");
+        code = code ? code : EXIT_ERRORS;
+    }
+    arena_free(a);
     return code;
 }

@@ -46,6 +46,9 @@ struct cli {
 
 extern const cli_verb *const cli_verbs; // ends with name NULL
 
+// By name or a beginning that only one has; prints and returns NULL otherwise.
+const cli_verb *find_verb(cli *c, str name);
+
 // --- Options
 // ----------------------------------------------------------------------------------------------------------------
 bool opt_has(const cli *c, const char *name);

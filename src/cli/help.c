@@ -29,12 +29,10 @@ int verb_help(cli *c) {
         print_overview(stdout);
         return EXIT_FINE;
     }
-    for (const cli_verb *v = cli_verbs; v->name; v++) {
-        if (!str_eq(str_z(v->name), arg(c, 0))) continue;
-        print_help(v, stdout);
-        return EXIT_FINE;
-    }
-    return usage_error(c, "there is no verb \"" STR_FMT "\"", STR_ARG(arg(c, 0)));
+    const cli_verb *v = find_verb(c, arg(c, 0));
+    if (!v) return EXIT_USAGE;
+    print_help(v, stdout);
+    return EXIT_FINE;
 }
 
 int verb_version(cli *c) {
