@@ -109,7 +109,8 @@ void yaml_to_json(buf *out, const ynode *n); // scalars as strings, but plain nu
 [[nodiscard]] dep_status yaml_find(const ydoc *doc, str path, ynode **ret, dep_err *err);
 
 typedef enum {
-    // value (a YAML flow node) replaces the node at path; missing maps of the path are made; a list index one
+    // value (a YAML flow node, or JSON) replaces the node at path; missing maps of the path are made; a list
+    // index one
     // past the end appends. Lists and maps that stay lists and maps are changed item by item where that keeps
     // more of the text.
     YAML_EDIT_SET,

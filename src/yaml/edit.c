@@ -207,42 +207,6 @@ static dep_status check_room(arena *a, const ynode *n, const ypath *p, size_t fo
     return DEP_OK;
 }
 
-// --- The value --------------------------------------------------------------------------------------------
-
-static bool has_anchor(const ynode *n) {
-    if (n->anchor.n) return true;
-    for (const ynode *c = n->child; c; c = c->next)
-        if (has_anchor(c) || (c->key && c->key->anchor.n)) return true;
-    return false;
-}
-
-static dep_status invalid_value(dep_err *err, const char *why) {
-    return err_set(err, DEP_ERR_INVALID, "the value %s", why);
-}
-
-static dep_status parse_value(arena *a, str value, ynode **ret, dep_err *err) {
-    ydoc *doc;
-    diags d = diags_new(a);
-    TRY(yaml_parse(a, S("value"), value, 0, false, &doc, &d, err));
-    if (!str_trim(value).n) return invalid_value(err, "is empty; write '' for the empty text");
-    if (d.errors) {
-        const diag *first = &d.items.p[0];
-        return err_set(err, DEP_ERR_INVALID, "the value is not a YAML flow value: " STR_FMT "%s" STR_FMT,
-                       STR_ARG(first->msg), first->hint.n ? "; try: " : "", STR_ARG(first->hint));
-    }
-    ynode *n = doc->root;
-    if (edit_is_block(n))
-        return invalid_value(err, n->kind == YAML_NODE_MAP
-                                      ? "reads as `key: value`; put text in quotes, or write {key: value}"
-                                      : "is a block list; write [a, b]");
-    if (has_anchor(n)) return invalid_value(err, "holds an anchor, which is not accepted here");
-    str before = str_sub(value, doc->bom ? 3 : 0, n->outer), after = str_sub(value, n->end, value.n);
-    if (str_trim(before).n || str_trim(after).n)
-        return invalid_value(err, "holds a comment or a document mark; put it in quotes");
-    *ret = n;
-    return DEP_OK;
-}
-
 // --- Doing and proving ------------------------------------------------------------------------------------
 
 static dep_status reparse(arena *a, const ydoc *old, str text, ydoc **ret, size_t *errors, dep_err *err) {
@@ -352,7 +316,7 @@ static dep_status edit_guarded(arena *a, const ydoc *doc, yaml_edit_kind kind, s
     proof proof = {.a = a, .doc = doc, .order = order};
     TRY(ypath_parse(a, path, &p, err));
     TRY(check_document(a, doc, kind, &proof.errors, err));
-    if (kind != YAML_EDIT_UNSET) TRY(parse_value(a, value, &node, err));
+    if (kind != YAML_EDIT_UNSET) TRY(edit_value(a, value, &node, err));
     edit_plan plan = {0};
     TRY(edit_plan_make(a, doc, kind, &p, node, &plan, err));
     TRY(check_steps(a, doc, &plan.want, err));

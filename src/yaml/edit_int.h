@@ -6,6 +6,7 @@
 // edit_unset.c  a node removed, as cuts
 // edit_emit.c   nodes as text
 // edit_tree.c   the tree that the result must have
+// edit_value.c  the value as nodes
 #pragma once
 #include "yaml/yaml_int.h"
 
@@ -116,6 +117,11 @@ bool edit_same_tree(const ynode *want, const ydoc *want_doc, const ynode *got, c
 // n stands in.
 [[nodiscard]] dep_status edit_check_anchors(arena *a, const ydoc *doc, const ynode *n, bool goes,
                                             bool key_goes, dep_err *err);
+
+// --- The value (edit_value.c) -----------------------------------------------------------------------------
+
+// A YAML flow node or JSON. Errors: INVALID with the reason.
+[[nodiscard]] dep_status edit_value(arena *a, str value, ynode **ret, dep_err *err);
 
 // --- Plans (edit_plan.c) ----------------------------------------------------------------------------------
 

@@ -187,7 +187,13 @@ void edit_replace(edit *e, const ynode *v, const ynode *value) {
         return;
     }
     p = place_of(e, v);
-    if (edit_as_block_scalar(e, value, quotes_of(v))) {
+    if (!p.colon) { // `? key` alone
+        buf b = buf_new(e->a, 0);
+        buf_fill(&b, ' ', p.col);
+        buf_addc(&b, ':');
+        edit_emit_value(e, &b, value, p.col);
+        insert_lines(e, yaml_next_line(e->doc, v->start), buf_str(&b));
+    } else if (edit_as_block_scalar(e, value, quotes_of(v))) {
         put_block_scalar(e, v, &p, value);
     } else if (edit_as_block(e, value, p.col + 8)) {
         put_block(e, v, &p, value);

@@ -150,6 +150,10 @@ static bool is_tag(const yfault *f) {
     return (f->problem && strstr(f->problem, "tag handle")) || (f->context && strstr(f->context, "a tag"));
 }
 
+static bool is_open_quote(const yfault *f) {
+    return f->context && strstr(f->context, "scanning a quoted scalar");
+}
+
 // `[a, b` or `{a: 1` without its end: quotes would hide the fault.
 static bool is_open_flow(str line) {
     str value = str_sub(line, value_at(line), line.n);
@@ -205,7 +209,7 @@ void yaml_syntax_fault(arena *a, const ydoc *doc, const yfault *f, diags *d) {
     if (f->from != SIZE_MAX) yaml_place(doc, f->from, &from, &column);
     if (f->from != SIZE_MAX && from < line && f->context && strstr(f->context, "parsing a flow"))
         msg = str_fmt(a, STR_FMT ": what begins on line %u is not closed", STR_ARG(msg), from);
-    str fixed = correction(a, doc, f);
+    str fixed = is_open_quote(f) ? (str){0} : correction(a, doc, f);
     if (fixed.n) hint = fixed;
     yaml_diag_span(doc, NULL, at, at + 1, d, yaml_error(code, msg, hint));
 }

@@ -1,390 +1,450 @@
-// keytab: checking a document against a table of keys. Knows rows and nodes, not their meaning. What is
-// unknown is a warning, unless it could be a restriction that was meant: then it is an error, because a
-// misspelt restriction must not run unrestricted (rule B10).
-#include <deputy/keytab.h>
+// keytab: a document checked against its table: unknown, misspelt, foreign and reserved keys, types, ranges.
+// What a value means is not known here. A misspelt restriction must never be passed over, so near misses of
+// restricting keys are errors where others are warnings.
+#include "yaml/keytab_int.h"
 #include <deputy/utf8.h>
-#include <stdio.h>
 
 typedef struct {
     arena *a;
     const key_table *t;
     const ydoc *doc;
     diags *d;
-    bool strict;
-} ctx;
+    bool strict; // warnings are errors
+} check;
 
-static void check_map(ctx *c, const key_row *rows, bool closed, const ynode *map, str path);
+// A mapping on the way down.
+typedef struct {
+    const key_row *rows;
+    str path;    // dotted, without indexes and free names
+    bool closed; // every unknown key is an error
+} level;
 
-static diag make(const ctx *c, diag_severity sev, const char *code, str msg, str hint) {
-    if (c->strict && sev == SEV_WARNING) sev = SEV_ERROR;
-    return (diag){.severity = sev, .code = code, .msg = msg, .hint = hint};
+static void check_value(const check *c, const key_row *row, const level *at, const ynode *v);
+
+static diag error_of(const char *code, str msg, str hint) {
+    return (diag){.severity = SEV_ERROR, .code = code, .msg = msg, .hint = hint};
 }
 
-static void at_value(ctx *c, const ynode *n, diag_severity sev, const char *code, str msg, str hint) {
-    yaml_diag(c->doc, n, c->d, make(c, sev, code, msg, hint));
-}
-
-static void at_key(ctx *c, const ynode *n, diag_severity sev, const char *code, str msg, str hint) {
-    yaml_diag_key(c->doc, n, c->d, make(c, sev, code, msg, hint));
-}
-
-// --- Look-ups
-// -------------------------------------------------------------------------------------------------------------------
-
-static bool row_matches(const key_row *row, str key) {
-    str name = str_z(row->name);
-    if (str_ends(name, S("*"))) return str_starts(key, str_sub(name, 0, name.n - 1));
-    return str_eq(name, key);
-}
-
-static const key_row *row_find(const key_row *rows, str key) {
-    for (const key_row *r = rows; r && r->name; r++)
-        if (row_matches(r, key)) return r;
-    return NULL;
-}
-
-const key_row *keytab_find(const key_table *t, str path) {
-    const key_row *rows = t->rows, *row = NULL;
-    str part;
-    bool more = true;
-    while (more) {
-        more = str_cut(path, '.', &part, &path);
-        row = row_find(rows, part);
-        if (!row) return NULL;
-        rows = row->sub;
+static void at_value(const check *c, const ynode *v, const char *code, str msg, str hint) {
+    // An empty value has no place of its own.
+    if (v->key && v->start == v->end) {
+        yaml_diag_key(c->doc, v, c->d, error_of(code, msg, hint));
+    } else {
+        yaml_diag(c->doc, v, c->d, error_of(code, msg, hint));
     }
-    return row;
 }
 
-// How far apart two names may be and still look like a slip of the pen.
-static size_t slip(str name) {
-    return name.n <= 3 ? 1 : name.n <= 7 ? 2 : 3;
+static str join(arena *a, str path, str key) {
+    return path.n ? str_fmt(a, STR_FMT "." STR_FMT, STR_ARG(path), STR_ARG(key)) : str_dup(a, key);
 }
 
-const char *keytab_nearest(const key_row *rows, str key) {
-    const char *best = NULL;
-    size_t best_d = SIZE_MAX;
-    for (const key_row *r = rows; r && r->name; r++) {
-        str name = str_z(r->name);
-        if (str_ends(name, S("*"))) continue;
-        size_t limit = slip(name), d = str_distance(key, name, limit);
-        if (d <= limit && d < best_d) best_d = d, best = r->name;
-    }
-    return best;
+// A key for messages: cut, since a hostile file may have long ones.
+static str shown(str key) {
+    return utf8_cut_chars(key, 60);
 }
 
-str nearest_name(str name, const str *names, size_t n) {
-    str best = {0};
-    size_t best_d = SIZE_MAX;
-    for (size_t i = 0; i < n; i++) {
-        size_t limit = slip(names[i]), d = str_distance(name, names[i], limit);
-        if (d <= limit && d < best_d) best_d = d, best = names[i];
-    }
-    return best;
-}
+// --- Keys -------------------------------------------------------------------------------------------------
 
-static const key_moved *moved_find(const ctx *c, str path) {
+static const key_moved *find_moved(const check *c, str path) {
     for (const key_moved *m = c->t->moved; m && m->path; m++)
-        if (str_eq(str_z(m->path), path)) return m;
+        if (str_ieq(str_z(m->path), path)) return m;
     return NULL;
 }
 
-// --- Lists
-// ------------------------------------------------------------------------------------------------------------------------
-
-// Where the scalar's text stands in the source, when it stands there letter for letter.
-static size_t text_at(const ydoc *doc, const ynode *n) {
-    size_t from = n->start + (n->style == YSTYLE_SINGLE || n->style == YSTYLE_DOUBLE);
-    return str_eq(str_sub(doc->source, from, from + n->text.n), n->text) ? from : 0;
+static const key_moved *near_moved(const check *c, str path) {
+    for (const key_moved *m = c->t->moved; m && m->path; m++)
+        if (m->severity == SEV_ERROR && keytab_distance(str_z(m->path), path) != SIZE_MAX) return m;
+    return NULL;
 }
 
-static bool split(arena *a, const ydoc *doc, const ynode *n, key_items *ret) {
-    str s = n->text;
-    size_t from = 0, base = text_at(doc, n);
-    int depth = 0;
-    for (size_t i = 0; i <= s.n; i++) {
-        char ch = i < s.n ? s.p[i] : ',';
-        depth += (ch == '(') - (ch == ')');
-        if (depth < 0) return false;
-        bool gap = ch == ',' || ch == ' ' || ch == '\t' || ch == '\n';
-        if (i < s.n && (depth > 0 || !gap)) continue;
-        if (i > from)
-            vec_push(a, ret,
-                     ((key_item){.text = str_sub(s, from, i), .node = n, .at = base ? base + from : 0}));
-        from = i + 1;
+static void report_moved(const check *c, const ynode *v, const key_moved *m, str key) {
+    diag e = error_of("KEY006",
+                      str_fmt(c->a, "`" STR_FMT "` is not a key of a %s", STR_ARG(shown(key)), c->t->what),
+                      str_z(m->hint));
+    e.severity = c->strict && m->severity == SEV_WARNING ? SEV_ERROR : m->severity;
+    yaml_diag_key(c->doc, v, c->d, e);
+}
+
+// A nearest row that restricts, even when another one is nearer still.
+static const char *near_restriction(const key_row *rows, str key) {
+    const char *best = NULL;
+    size_t least = SIZE_MAX;
+    for (const key_row *r = rows; r && r->name; r++) {
+        size_t d = r->flags & KEY_RESTRICTS ? keytab_distance(str_z(r->name), key) : SIZE_MAX;
+        if (d >= least) continue;
+        least = d;
+        best = r->name;
     }
-    return depth == 0;
+    return best;
 }
 
-bool keytab_names(arena *a, const ydoc *doc, const ynode *value, key_items *ret) {
-    if (value->kind == YAML_NODE_SCALAR) return yaml_is_null(value) || split(a, doc, value, ret);
-    for (const ynode *e = value->child; e && value->kind == YAML_NODE_LIST; e = e->next)
-        if (e->kind == YAML_NODE_SCALAR && str_trim(e->text).n)
-            vec_push(a, ret, ((key_item){.text = str_trim(e->text), .node = e, .at = e->start}));
-    return true;
-}
+enum { TABLE_DEPTH = 8 };
 
-void keytab_strings(arena *a, const ynode *value, key_items *ret) {
-    if (value->kind == YAML_NODE_SCALAR && !yaml_is_null(value))
-        vec_push(a, ret, ((key_item){.text = value->text, .node = value, .at = value->start}));
-    for (const ynode *e = value->child; e && value->kind == YAML_NODE_LIST; e = e->next)
-        if (e->kind == YAML_NODE_SCALAR)
-            vec_push(a, ret, ((key_item){.text = e->text, .node = e, .at = e->start}));
-}
+typedef struct {
+    const char *parts[TABLE_DEPTH];
+    size_t n;
+    bool restricts;
+} elsewhere;
 
-// --- Values
-// -------------------------------------------------------------------------------------------------------------------------
-
-static const char *kind_word(const ynode *n) {
-    static const char *const words[] = {"a single value", "a list", "a mapping"};
-    return words[n->kind];
-}
-
-static const char *wanted_word(key_type t) {
-    static const char *const words[] = {
-        [KEY_STRING] = "a single value",
-        [KEY_TEXT] = "text",
-        [KEY_INT] = "a whole number",
-        [KEY_BOOL] = "true or false",
-        [KEY_ENUM] = "one of its values",
-        [KEY_NAMES] = "a list of names, or names separated by commas",
-        [KEY_NAMES_OR_ALL] = "a list of names, names separated by commas, or `all`",
-        [KEY_STRINGS] = "a single value or a list of them",
-        [KEY_MAP] = "a mapping",
-        [KEY_MAPS] = "a list of mappings",
-        [KEY_NAMES_OR_MAPS] = "a list of names or mappings",
-        [KEY_NAMED_MAPS] = "a mapping from names to mappings",
-        [KEY_STRING_MAP] = "a mapping from names to values",
-        [KEY_ANY] = "anything",
-    };
-    return words[t];
-}
-
-static void wrong_type(ctx *c, const key_row *row, const ynode *n) {
-    at_value(c, n, SEV_ERROR, "KEY002",
-             str_fmt(c->a, "`%s` must be %s, not %s", row->name, wanted_word(row->type), kind_word(n)),
-             (str){0});
-}
-
-static void too_many(ctx *c, const key_row *row, const ynode *n, size_t count) {
-    if (row->max > 0 && count > (size_t)row->max)
-        at_value(c, n, SEV_ERROR, "KEY007",
-                 str_fmt(c->a, "`%s` has %zu entries; at most %lld are allowed", row->name, count,
-                         (long long)row->max),
-                 (str){0});
-}
-
-static void check_length(ctx *c, const key_row *row, const ynode *n) {
-    size_t count = utf8_count(n->text);
-    if (row->max > 0 && count > (size_t)row->max)
-        at_value(c, n, SEV_ERROR, "KEY003",
-                 str_fmt(c->a, "`%s` has %zu characters; at most %lld are allowed", row->name, count,
-                         (long long)row->max),
-                 (str){0});
-    // An empty text is the reader's own fault to name, where it has a better word for it.
-    if (count && row->min > 0 && count < (size_t)row->min)
-        at_value(c, n, SEV_ERROR, "KEY003",
-                 str_fmt(c->a, "`%s` needs at least %lld characters", row->name, (long long)row->min),
-                 (str){0});
-}
-
-static void check_int(ctx *c, const key_row *row, const ynode *n) {
-    int64_t v;
-    if (!yaml_int(n, &v)) {
-        at_value(c, n, SEV_ERROR, "KEY002",
-                 str_fmt(c->a, "`%s` must be a whole number, not \"" STR_FMT "\"", row->name,
-                         STR_ARG(utf8_cut(n->text, 60))),
-                 (str){0});
-    } else if (v < row->min || (row->max && v > row->max)) {
-        at_value(c, n, SEV_ERROR, "KEY003",
-                 str_fmt(c->a, "`%s` is %lld; it must be from %lld to %lld", row->name, (long long)v,
-                         (long long)row->min, (long long)row->max),
-                 (str){0});
+// The place in the table where a key of that name belongs; restricting ones first.
+static void find_elsewhere(const key_row *rows, elsewhere here, str key, elsewhere *best) {
+    if (here.n == TABLE_DEPTH) return;
+    for (const key_row *r = rows; r && r->name; r++) {
+        elsewhere at = here;
+        at.restricts = here.restricts || r->flags & KEY_RESTRICTS;
+        at.parts[at.n++] = r->name;
+        if (at.n > 1 && str_eq(str_z(r->name), key) && (!best->n || (at.restricts && !best->restricts)))
+            *best = at;
+        find_elsewhere(r->sub, at, key, best);
     }
 }
 
-static void check_enum(ctx *c, const key_row *row, const ynode *n) {
-    strs values = {0};
-    for (const char *const *v = row->values; *v; v++) {
-        if (str_eq(str_z(*v), n->text)) return;
-        vec_push(c->a, &values, str_z(*v));
-    }
-    str near = nearest_name(n->text, values.p, values.n), all = str_join(c->a, values.p, values.n, S(", "));
-    at_value(c, n, SEV_ERROR, "KEY004",
-             str_fmt(c->a, "`%s` is \"" STR_FMT "\"; it must be one of: " STR_FMT, row->name,
-                     STR_ARG(utf8_cut(n->text, 60)), STR_ARG(all)),
-             near.n ? str_fmt(c->a, "write `%s: " STR_FMT "`", row->name, STR_ARG(near)) : (str){0});
+static str elsewhere_path(arena *a, const elsewhere *e) {
+    buf b = buf_new(a, 0);
+    for (size_t i = 0; i < e->n; i++) buf_addf(&b, i ? ".%s" : "%s", e->parts[i]);
+    return buf_str(&b);
 }
 
-static void check_scalar(ctx *c, const key_row *row, const ynode *n) {
-    bool b;
-    if (n->kind != YAML_NODE_SCALAR) {
-        wrong_type(c, row, n);
-    } else if (row->type == KEY_INT) {
-        check_int(c, row, n);
-    } else if (row->type == KEY_ENUM) {
-        check_enum(c, row, n);
-    } else if (row->type == KEY_BOOL && !yaml_bool(n, &b)) {
-        at_value(c, n, SEV_ERROR, "KEY002",
-                 str_fmt(c->a, "`%s` must be true or false, not \"" STR_FMT "\"", row->name,
-                         STR_ARG(utf8_cut(n->text, 60))),
-                 (str){0});
-    } else if (row->type == KEY_STRING || row->type == KEY_TEXT) {
-        check_length(c, row, n);
+static void report_unknown(const check *c, const level *at, const ynode *v, str key) {
+    const char *restriction = near_restriction(at->rows, key), *near = keytab_nearest(at->rows, key);
+    elsewhere other = {0};
+    if (!near) find_elsewhere(c->t->rows, (elsewhere){0}, key, &other);
+    bool error = at->closed || restriction || other.restricts;
+    str where = at->path.n ? str_fmt(c->a, "unknown key `" STR_FMT "` in `" STR_FMT "`", STR_ARG(shown(key)),
+                                     STR_ARG(at->path))
+                           : str_fmt(c->a, "unknown key `" STR_FMT "`", STR_ARG(shown(key)));
+    if (error)
+        where = str_fmt(c->a, STR_FMT "%s", STR_ARG(where),
+                        restriction || other.restricts ? "; what may be a restriction is not passed over"
+                                                       : "; here every key counts");
+    str hint = {0};
+    if (restriction || near) {
+        hint = str_fmt(c->a, "did you mean `%s`?", restriction ? restriction : near);
+    } else if (other.n) {
+        hint = str_fmt(c->a, "did you mean `" STR_FMT "`?", STR_ARG(elsewhere_path(c->a, &other)));
+    } else if (!at->path.n && keytab_row(at->rows, S("x-a"))) {
+        hint = S("keys of your own begin with `x-`");
     }
+    diag e = error_of(error ? "KEY008" : "KEY001", where, hint);
+    if (!error && !c->strict) e.severity = SEV_WARNING;
+    yaml_diag_key(c->doc, v, c->d, e);
 }
 
-// A mapping where a list belongs: another host's form, or plainly wrong.
-static void check_map_for_list(ctx *c, const key_row *row, const ynode *n, str path) {
-    bool known = false;
-    for (const ynode *v = n->child; v; v = v->next) {
-        const key_moved *m =
-            moved_find(c, str_fmt(c->a, STR_FMT "." STR_FMT, STR_ARG(path), STR_ARG(v->key->text)));
-        if (!m) continue;
-        known = true;
-        at_key(c, v, m->severity, "KEY006", str_fmt(c->a, "`%s` is not how Deputy spells it", m->path),
-               str_z(m->hint));
-    }
-    if (!known) wrong_type(c, row, n);
-}
-
-static void check_list(ctx *c, const key_row *row, const ynode *n, str path) {
-    bool maps_ok = row->type == KEY_MAPS || row->type == KEY_NAMES_OR_MAPS,
-         scalars_ok = row->type != KEY_MAPS;
-    if (n->kind == YAML_NODE_MAP) {
-        check_map_for_list(c, row, n, path);
-        return;
-    }
-    if (n->kind == YAML_NODE_SCALAR) {
-        key_items items = {0};
-        if (row->type == KEY_MAPS) {
-            wrong_type(c, row, n);
-        } else if (row->type != KEY_STRINGS && !split(c->a, c->doc, n, &items)) {
-            at_value(c, n, SEV_ERROR, "KEY010",
-                     str_fmt(c->a, "`%s` has a parenthesis without its partner", row->name), (str){0});
+static void check_key(const check *c, const level *at, const ynode *v) {
+    str key = v->key->text, path = join(c->a, at->path, key);
+    const key_row *row = keytab_row(at->rows, key);
+    if (row && row->flags & KEY_NOT_YET) {
+        yaml_diag_key(c->doc, v, c->d,
+                      error_of("KEY009",
+                               str_fmt(c->a, "`" STR_FMT "` is reserved and does nothing yet", STR_ARG(path)),
+                               S("remove it until a version has it")));
+    } else if (row) {
+        level below = {.path = path, .closed = at->closed};
+        check_value(c, row, &below, v);
+    } else {
+        const key_moved *m = find_moved(c, path);
+        if (!m && !keytab_nearest(at->rows, key)) m = near_moved(c, path);
+        if (m) {
+            report_moved(c, v, m, key);
         } else {
-            too_many(c, row, n, items.n);
-        }
-        return;
-    }
-    too_many(c, row, n, n->count);
-    for (const ynode *e = n->child; e; e = e->next) {
-        if (e->kind == YAML_NODE_MAP && maps_ok) {
-            check_map(c, row->sub, row->flags & KEY_STRICT, e, path);
-        } else if (e->kind != YAML_NODE_SCALAR || !scalars_ok) {
-            at_value(c, e, SEV_ERROR, "KEY002",
-                     str_fmt(c->a, "an entry of `%s` is %s; it must be %s", row->name, kind_word(e),
-                             maps_ok && !scalars_ok ? "a mapping" : "a single value"),
-                     (str){0});
-        } else if (yaml_is_null(e) || !str_trim(e->text).n) {
-            at_value(c, e, SEV_ERROR, "KEY002", str_fmt(c->a, "an entry of `%s` is empty", row->name),
-                     S("remove it, or give it a value"));
+            report_unknown(c, at, v, key);
         }
     }
 }
 
-static void check_named(ctx *c, const key_row *row, const ynode *n, str path) {
-    if (n->kind != YAML_NODE_MAP) {
-        wrong_type(c, row, n);
-        return;
-    }
-    too_many(c, row, n, n->count);
-    for (const ynode *v = n->child; v; v = v->next) {
-        if (row->type == KEY_NAMED_MAPS && v->kind == YAML_NODE_MAP) {
-            check_map(c, row->sub, row->flags & KEY_STRICT, v, path);
-        } else if (row->type == KEY_NAMED_MAPS || v->kind != YAML_NODE_SCALAR) {
-            at_value(c, v, SEV_ERROR, "KEY002",
-                     str_fmt(c->a, "`" STR_FMT "` must be %s", STR_ARG(v->key->text),
-                             row->type == KEY_NAMED_MAPS ? "a mapping" : "a single value"),
-                     (str){0});
-        }
-    }
-}
-
-static void check_value(ctx *c, const key_row *row, const ynode *n, str path) {
-    if (row->flags & KEY_NOT_YET) {
-        at_key(c, n, row->flags & KEY_RESTRICTS ? SEV_ERROR : SEV_WARNING, "KEY009",
-               str_fmt(c->a, "`%s`: not yet; this version does not read it", row->name), (str){0});
-        return;
-    }
-    if (row->type == KEY_ANY) return;
-    if (yaml_is_null(n) && n->kind == YAML_NODE_SCALAR) {
-        // Required ones are named as missing. A restriction without a value is no restriction that anybody
-        // meant.
-        if (!(row->flags & KEY_REQUIRED))
-            at_key(c, n, row->flags & KEY_RESTRICTS ? SEV_ERROR : SEV_WARNING, "KEY002",
-                   str_fmt(c->a, "`%s` has no value", row->name), S("give it one, or remove the key"));
-        return;
-    }
-    switch (row->type) {
-    case KEY_MAP:
-        if (n->kind == YAML_NODE_MAP) {
-            check_map(c, row->sub, row->flags & KEY_STRICT, n, path);
-        } else {
-            wrong_type(c, row, n);
-        }
-        break;
-    case KEY_NAMES:
-    case KEY_NAMES_OR_ALL:
-    case KEY_STRINGS:
-    case KEY_MAPS:
-    case KEY_NAMES_OR_MAPS: check_list(c, row, n, path); break;
-    case KEY_NAMED_MAPS:
-    case KEY_STRING_MAP: check_named(c, row, n, path); break;
-    default: check_scalar(c, row, n);
-    }
-}
-
-// --- Mappings
-// -----------------------------------------------------------------------------------------------------------------------
-
-static void unknown_key(ctx *c, const key_row *rows, bool closed, const ynode *n, str path) {
-    str key = n->key->text;
-    const key_moved *m = moved_find(c, path);
-    if (m) {
-        // Inside a closed mapping even a harmless spelling is something that was meant and is not read.
-        at_key(c, n, closed ? SEV_ERROR : m->severity, "KEY006",
-               str_fmt(c->a, "`" STR_FMT "` is not how Deputy spells it", STR_ARG(key)), str_z(m->hint));
-        return;
-    }
-    const char *near = keytab_nearest(rows, key);
-    const key_row *near_row = near ? row_find(rows, str_z(near)) : NULL;
-    bool error = closed || (near_row && near_row->flags & KEY_RESTRICTS);
-    str hint = near     ? str_fmt(c->a, "did you mean `%s`?", near)
-               : closed ? S("remove it: here every key counts")
-                        : S("remove it, or keep it as `x-…` for other programs");
-    at_key(c, n, error ? SEV_ERROR : SEV_WARNING, error ? "KEY008" : "KEY001",
-           str_fmt(c->a, "unknown key `" STR_FMT "`%s", STR_ARG(utf8_cut(key, 100)),
-                   error ? "" : ": it is kept and not read"),
-           hint);
-}
-
-static void check_map(ctx *c, const key_row *rows, bool closed, const ynode *map, str path) {
-    for (const ynode *v = map->child; v; v = v->next) {
-        if (!v->key || v->key->kind != YAML_NODE_SCALAR) continue;
-        str below =
-            path.n ? str_fmt(c->a, STR_FMT "." STR_FMT, STR_ARG(path), STR_ARG(v->key->text)) : v->key->text;
-        const key_row *row = row_find(rows, v->key->text);
-        if (row) {
-            check_value(c, row, v, below);
-        } else {
-            unknown_key(c, rows, closed, v, below);
-        }
-    }
+static void check_map(const check *c, const key_row *rows, const level *above, const ynode *map) {
+    level at = *above;
+    at.rows = rows;
+    for (const ynode *v = map->child; v; v = v->next) check_key(c, &at, v);
     for (const key_row *r = rows; r && r->name; r++) {
         if (!(r->flags & KEY_REQUIRED)) continue;
         const ynode *v = yaml_get(map, str_z(r->name));
-        if (!v || (v->kind == YAML_NODE_SCALAR && yaml_is_null(v)))
-            at_value(c,
-                     v        ? v
-                     : path.n ? map
-                              : NULL,
-                     SEV_ERROR, "KEY005", str_fmt(c->a, "`%s` is missing", r->name),
-                     str_fmt(c->a, "add `%s: …`", r->name));
+        if (v && !yaml_is_null(v)) continue;
+        str msg = str_fmt(c->a, v ? "`%s` has no value" : "`%s` is missing", r->name);
+        diag e = error_of("KEY005", msg, r->help ? str_z(r->help) : (str){0});
+        if (v) {
+            yaml_diag_key(c->doc, v, c->d, e);
+        } else {
+            // One line is enough: a mapping may be long.
+            yaml_diag_span(c->doc, map, map->start, map->child ? map->child->key->end : map->end, c->d, e);
+        }
+    }
+}
+
+// --- Values -----------------------------------------------------------------------------------------------
+
+static const char *kind_of(const ynode *v) {
+    if (v->kind == YAML_NODE_MAP) return "a mapping";
+    return v->kind == YAML_NODE_LIST ? "a list" : "a single value";
+}
+
+static const char *wanted(key_type t) {
+    switch (t) {
+    case KEY_STRING:
+    case KEY_TEXT: return "text";
+    case KEY_INT: return "a whole number";
+    case KEY_BOOL: return "true or false";
+    case KEY_ENUM: return "one of its values";
+    case KEY_NAMES: return "a list of names, or one text with names";
+    case KEY_NAMES_OR_ALL: return "a list of names, or `all`";
+    case KEY_STRINGS: return "text, or a list of texts";
+    case KEY_MAP: return "a mapping";
+    case KEY_MAPS: return "a list of mappings";
+    case KEY_NAMES_OR_MAPS: return "a list of names or mappings";
+    case KEY_NAMED_MAPS: return "a mapping from names to mappings";
+    case KEY_STRING_MAP: return "a mapping from names to texts";
+    case KEY_ANY: break;
+    }
+    return "a value";
+}
+
+// Foreign keys inside a value of the wrong kind (`tools: {mcp: …}`) say more than the kind does.
+static bool moved_inside(const check *c, const level *at, const ynode *v) {
+    bool any = false;
+    if (v->kind != YAML_NODE_MAP) return false;
+    for (const ynode *k = v->child; k; k = k->next) {
+        const key_moved *m = find_moved(c, join(c->a, at->path, k->key->text));
+        if (!m) continue;
+        report_moved(c, k, m, join(c->a, at->path, k->key->text));
+        any = any || m->severity == SEV_ERROR;
+    }
+    return any;
+}
+
+static void wrong_type(const check *c, const key_row *row, const level *at, const ynode *v, str hint) {
+    if (moved_inside(c, at, v)) return;
+    if (yaml_is_null(v)) {
+        at_value(c, v, "KEY002", str_fmt(c->a, "`" STR_FMT "` has no value", STR_ARG(at->path)),
+                 str_fmt(c->a, "write %s, or remove the key", wanted(row->type)));
+        return;
+    }
+    at_value(
+        c, v, "KEY002",
+        str_fmt(c->a, "`" STR_FMT "` must be %s, not %s", STR_ARG(at->path), wanted(row->type), kind_of(v)),
+        hint);
+}
+
+static void check_length(const check *c, const key_row *row, const level *at, const ynode *v) {
+    size_t n = utf8_count(v->text);
+    if (row->min > 0 && n < (size_t)row->min) {
+        str msg = n ? str_fmt(c->a, "`" STR_FMT "` has %zu characters; at least %lld are needed",
+                              STR_ARG(at->path), n, (long long)row->min)
+                    : str_fmt(c->a, "`" STR_FMT "` is empty", STR_ARG(at->path));
+        at_value(c, v, "KEY003", msg, (str){0});
+    } else if (key_bounded_above(row) && n > (size_t)row->max) {
+        at_value(c, v, "KEY003",
+                 str_fmt(c->a, "`" STR_FMT "` has %zu characters; at most %lld are possible",
+                         STR_ARG(at->path), n, (long long)row->max),
+                 (str){0});
+    }
+}
+
+static bool is_whole_number(str s) {
+    if (str_starts(s, S("-"))) s = str_sub(s, 1, s.n);
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] < '0' || s.p[i] > '9') return false;
+    return s.n > 0 && (s.n == 1 || s.p[0] != '0');
+}
+
+static str range_text(const check *c, const key_row *row) {
+    if (!key_bounded_above(row)) return str_fmt(c->a, "%lld or more", (long long)row->min);
+    return str_fmt(c->a, "from %lld to %lld", (long long)row->min, (long long)row->max);
+}
+
+static void check_int(const check *c, const key_row *row, const level *at, const ynode *v) {
+    int64_t n = 0;
+    bool whole = v->kind == YAML_NODE_SCALAR && is_whole_number(v->text);
+    if (!whole) {
+        str hint = v->kind == YAML_NODE_SCALAR ? S("write decimal digits alone, such as 60") : (str){0};
+        if (v->kind == YAML_NODE_SCALAR && !yaml_is_null(v)) {
+            at_value(c, v, "KEY002",
+                     str_fmt(c->a, "`" STR_FMT "` must be a whole number, not \"" STR_FMT "\"",
+                             STR_ARG(at->path), STR_ARG(shown(v->text))),
+                     hint);
+        } else {
+            wrong_type(c, row, at, v, hint);
+        }
+        return;
+    }
+    bool bounded = row->min || row->max, known = yaml_int(v, &n);
+    if (known && (!bounded || (n >= row->min && (!key_bounded_above(row) || n <= row->max)))) return;
+    at_value(c, v, "KEY003",
+             bounded
+                 ? str_fmt(c->a, "`" STR_FMT "` must be %.*s", STR_ARG(at->path), STR_ARG(range_text(c, row)))
+                 : str_fmt(c->a, "`" STR_FMT "` is too large a number", STR_ARG(at->path)),
+             (str){0});
+}
+
+static void check_bool(const check *c, const key_row *row, const level *at, const ynode *v) {
+    bool b;
+    if (yaml_bool(v, &b)) return;
+    str hint = v->kind == YAML_NODE_SCALAR ? S("write true or false, without quotes") : (str){0};
+    wrong_type(c, row, at, v, hint);
+}
+
+static void check_enum(const check *c, const key_row *row, const level *at, const ynode *v) {
+    if (v->kind != YAML_NODE_SCALAR || yaml_is_null(v)) {
+        wrong_type(c, row, at, v, (str){0});
+        return;
+    }
+    strs names = {0};
+    for (const char *const *p = row->values; p && *p; p++) {
+        if (str_eq(str_z(*p), v->text)) return;
+        vec_push(c->a, &names, str_z(*p));
+    }
+    str near = nearest_name(v->text, names.p, names.n), list = str_join(c->a, names.p, names.n, S(", "));
+    at_value(c, v, "KEY004",
+             str_fmt(c->a, "`" STR_FMT "` must be one of " STR_FMT ", not \"" STR_FMT "\"", STR_ARG(at->path),
+                     STR_ARG(list), STR_ARG(shown(v->text))),
+             near.n ? str_fmt(c->a, "did you mean `" STR_FMT "`?", STR_ARG(near)) : (str){0});
+}
+
+static void check_count(const check *c, const key_row *row, const level *at, const ynode *v, size_t n) {
+    if (row->min > 0 && n < (size_t)row->min)
+        at_value(c, v, "KEY003",
+                 str_fmt(c->a, "`" STR_FMT "` needs at least %lld entries", STR_ARG(at->path),
+                         (long long)row->min),
+                 (str){0});
+    if (key_bounded_above(row) && n > (size_t)row->max)
+        at_value(c, v, "KEY007",
+                 str_fmt(c->a, "`" STR_FMT "` has %zu entries; at most %lld are possible", STR_ARG(at->path),
+                         n, (long long)row->max),
+                 (str){0});
+}
+
+static void bad_all(const check *c, const level *at, const ynode *v, size_t from, size_t n) {
+    str hint = str_fmt(c->a, "write `" STR_FMT ": all`", STR_ARG(at->path));
+    str msg = S("`all` stands alone and is spelt exactly so");
+    if (from) {
+        yaml_diag_span(c->doc, v, from, from + n, c->d, error_of("KEY004", msg, hint));
+    } else {
+        at_value(c, v, "KEY004", msg, hint);
+    }
+}
+
+static void check_all(const check *c, const level *at, const key_items *items, const ynode *v) {
+    for (size_t i = 0; i < items->n; i++) {
+        const key_item *it = &items->p[i];
+        if (!str_ieq(it->text, S("all"))) continue;
+        bool exact = v->kind == YAML_NODE_SCALAR && str_eq(v->text, S("all"));
+        if (!exact) bad_all(c, at, it->node, v->kind == YAML_NODE_SCALAR ? it->at : 0, it->text.n);
+    }
+}
+
+static void check_entries(const check *c, const key_row *row, const level *at, const ynode *list) {
+    bool maps = row->type == KEY_NAMES_OR_MAPS;
+    for (const ynode *v = list->child; v; v = v->next) {
+        if (maps && v->kind == YAML_NODE_MAP) {
+            check_map(c, row->sub, at, v);
+        } else if (v->kind != YAML_NODE_SCALAR || yaml_is_null(v)) {
+            const char *what = maps ? "a name or a mapping" : "text";
+            at_value(c, v, "KEY002",
+                     str_fmt(c->a, "an entry of `" STR_FMT "` must be %s", STR_ARG(at->path), what),
+                     (str){0});
+        } else if (str_trim(v->text).n == 0) {
+            at_value(c, v, "KEY003", str_fmt(c->a, "an entry of `" STR_FMT "` is empty", STR_ARG(at->path)),
+                     S("remove it"));
+        }
+    }
+}
+
+static void check_names(const check *c, const key_row *row, const level *at, const ynode *v) {
+    if (v->kind == YAML_NODE_MAP || yaml_is_null(v)) {
+        wrong_type(c, row, at, v, (str){0});
+        return;
+    }
+    key_items items = {0};
+    if (row->type == KEY_STRINGS) {
+        keytab_strings(c->a, v, &items);
+    } else if (!keytab_names(c->a, c->doc, v, &items)) {
+        at_value(c, v, "KEY010",
+                 str_fmt(c->a, "`" STR_FMT "` has a parenthesis without its other half", STR_ARG(at->path)),
+                 S("close it, or write a list: [a, \"b (c\"]"));
+    }
+    if (v->kind == YAML_NODE_LIST) check_entries(c, row, at, v);
+    if (row->type == KEY_STRINGS && v->kind == YAML_NODE_SCALAR && str_trim(v->text).n == 0)
+        at_value(c, v, "KEY003", str_fmt(c->a, "`" STR_FMT "` is empty", STR_ARG(at->path)), (str){0});
+    check_count(c, row, at, v, v->kind == YAML_NODE_LIST ? v->count : items.n);
+    if (row->type == KEY_NAMES_OR_ALL) check_all(c, at, &items, v);
+}
+
+static void check_maps(const check *c, const key_row *row, const level *at, const ynode *v) {
+    if (v->kind != YAML_NODE_LIST) {
+        str hint = v->kind == YAML_NODE_MAP ? S("put `- ` before the first key: it is a list of mappings")
+                                            : (str){0};
+        wrong_type(c, row, at, v, hint);
+        return;
+    }
+    check_count(c, row, at, v, v->count);
+    for (const ynode *item = v->child; item; item = item->next) {
+        if (item->kind == YAML_NODE_MAP) {
+            check_map(c, row->sub, at, item);
+        } else {
+            at_value(c, item, "KEY002",
+                     str_fmt(c->a, "an entry of `" STR_FMT "` must be a mapping", STR_ARG(at->path)),
+                     (str){0});
+        }
+    }
+}
+
+static void check_named(const check *c, const key_row *row, const level *at, const ynode *v) {
+    if (v->kind != YAML_NODE_MAP) {
+        wrong_type(c, row, at, v, (str){0});
+        return;
+    }
+    check_count(c, row, at, v, v->count);
+    bool maps = row->type == KEY_NAMED_MAPS;
+    for (const ynode *item = v->child; item; item = item->next) {
+        if (maps && item->kind == YAML_NODE_MAP) {
+            check_map(c, row->sub, at, item);
+        } else if (maps || item->kind != YAML_NODE_SCALAR || yaml_is_null(item)) {
+            at_value(c, item, "KEY002",
+                     str_fmt(c->a, "`" STR_FMT "` in `" STR_FMT "` must be %s",
+                             STR_ARG(shown(item->key->text)), STR_ARG(at->path), maps ? "a mapping" : "text"),
+                     (str){0});
+        }
+    }
+}
+
+static void check_string(const check *c, const key_row *row, const level *at, const ynode *v) {
+    if (v->kind != YAML_NODE_SCALAR || yaml_is_null(v)) {
+        wrong_type(c, row, at, v, (str){0});
+    } else {
+        check_length(c, row, at, v);
+    }
+}
+
+// at: the level of the value's own keys; its path is the value's.
+static void check_value(const check *c, const key_row *row, const level *above, const ynode *v) {
+    level at = *above;
+    at.closed = at.closed || row->flags & KEY_STRICT;
+    if (row->flags & KEY_REQUIRED && yaml_is_null(v)) return; // KEY005 says it
+    switch (row->type) {
+    case KEY_STRING:
+    case KEY_TEXT: check_string(c, row, &at, v); break;
+    case KEY_INT: check_int(c, row, &at, v); break;
+    case KEY_BOOL: check_bool(c, row, &at, v); break;
+    case KEY_ENUM: check_enum(c, row, &at, v); break;
+    case KEY_NAMES:
+    case KEY_NAMES_OR_ALL:
+    case KEY_STRINGS:
+    case KEY_NAMES_OR_MAPS: check_names(c, row, &at, v); break;
+    case KEY_MAP:
+        if (v->kind == YAML_NODE_MAP) {
+            check_map(c, row->sub, &at, v);
+        } else {
+            wrong_type(c, row, &at, v, (str){0});
+        }
+        break;
+    case KEY_MAPS: check_maps(c, row, &at, v); break;
+    case KEY_NAMED_MAPS:
+    case KEY_STRING_MAP: check_named(c, row, &at, v); break;
+    case KEY_ANY: break;
     }
 }
 
 void keytab_check(const key_table *t, const ydoc *doc, diags *d, bool strict) {
-    ctx c = {.a = d->a, .t = t, .doc = doc, .d = d, .strict = strict};
-    if (doc->root && doc->root->kind == YAML_NODE_MAP) check_map(&c, t->rows, false, doc->root, (str){0});
+    if (!doc->root || doc->root->kind != YAML_NODE_MAP) return;
+    check c = {.a = d->a, .t = t, .doc = doc, .d = d, .strict = strict};
+    check_map(&c, t->rows, &(level){0}, doc->root);
 }

@@ -183,7 +183,7 @@ static ynode *bad_key(reader *r, const frame *f, const ynode *n, const char *wha
     report(r, f->node, n->start, n->end, "YAML013", str_fmt(r->a, "a key cannot be %s", what),
            S("write the key as plain text or in quotes"));
     ynode *key = NEW(r->a, ynode);
-    *key = (ynode){.start = n->start, .end = n->start, .outer = n->outer};
+    *key = (ynode){.style = YSTYLE_DOUBLE, .start = n->start, .end = n->start, .outer = n->outer};
     return key;
 }
 
@@ -331,7 +331,7 @@ static void check_duplicates(reader *r, const ynode *map) {
     ynode **all = NEW_N(r->a, ynode *, map->count);
     size_t n = 0;
     for (ynode *c = map->child; c; c = c->next)
-        if (c->key->end > c->key->start || c->key->text.n == 0) all[n++] = c;
+        if (c->key->end > c->key->start || c->key->style != YSTYLE_DOUBLE) all[n++] = c; // not one of bad_key
     qsort(all, n, sizeof *all, by_key);
     for (size_t i = 1, first = 0; i < n; i++) {
         if (str_eq(all[i]->key->text, all[first]->key->text)) {
@@ -452,7 +452,9 @@ static void on_fault(reader *r) {
     yfault f = {.problem = r->parser.problem, .context = r->parser.context, .from = SIZE_MAX};
     f.at = offset_of(r, r->parser.problem_mark);
     if (r->parser.context) f.from = offset_of(r, r->parser.context_mark);
-    r->judged = f.from < f.at ? f.from : f.at;
+    // What libyaml had read of the fault's line is not known to be quoted or not.
+    r->judged = yaml_bol(r->doc, f.at);
+    if (f.context && strstr(f.context, "quoted scalar") && f.from < r->judged) r->judged = f.from;
     yaml_syntax_fault(r->a, r->doc, &f, &r->d);
     stop(r);
 }
@@ -463,7 +465,7 @@ static void judge_odd(reader *r) {
     for (size_t i = 0; i < r->t.odd.n; i++) {
         const odd_char *c = &r->t.odd.p[i];
         while (q < r->quoted.n && r->quoted.p[q].to <= c->at) q++;
-        if (c->at >= r->judged) return;
+        if (c->at > r->judged || (c->at == r->judged && c->cp != CP_BOM)) return;
         if (q < r->quoted.n && r->quoted.p[q].from <= c->at) continue;
         if (c->cp == CP_BOM) {
             report(r, NULL, c->at, c->at + 3, "YAML016",

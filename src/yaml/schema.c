@@ -1,264 +1,339 @@
-// keytab: what else the rows say: the JSON Schema for editors, and the reference page.
+// schema: a key table as JSON Schema for editors, and as a Markdown reference for people.
+#include "yaml/keytab_int.h"
 #include <deputy/json.h>
-#include <deputy/keytab.h>
 
-static void map_schema(jw *w, const key_row *rows, bool closed);
+// --- JSON Schema ------------------------------------------------------------------------------------------
 
-static void key_word(jw *w, const char *key, const char *value) {
-    jw_kstr(w, str_z(key), str_z(value));
+typedef struct {
+    arena *a;
+    jw w;
+} schema;
+
+static void add_string_list(schema *s, str key, const char *const *values) {
+    jw_key(&s->w, key);
+    jw_arr(&s->w);
+    for (; values && *values; values++) jw_str(&s->w, str_z(*values));
+    jw_end_arr(&s->w);
 }
 
-static void begin_list(jw *w, const key_row *row) {
-    key_word(w, "type", "array");
-    if (row->max > 0) jw_kint(w, S("maxItems"), row->max);
-    jw_key(w, S("items"));
+static void add_type(schema *s, const char *type) {
+    jw_kstr(&s->w, S("type"), str_z(type));
 }
 
-static void string_type(jw *w) {
-    jw_obj(w);
-    key_word(w, "type", "string");
-    jw_end_obj(w);
+static void add_bounds(schema *s, const key_row *r, const char *least, const char *most) {
+    if (r->min > 0 || (r->type == KEY_INT && (r->min || r->max))) jw_kint(&s->w, str_z(least), r->min);
+    if (key_bounded_above(r)) jw_kint(&s->w, str_z(most), r->max);
 }
 
-static void bounds(jw *w, const key_row *row, const char *low, const char *high) {
-    if (row->min) jw_kint(w, str_z(low), row->min);
-    if (row->max) jw_kint(w, str_z(high), row->max);
+static void add_members(schema *s, const key_row *rows, bool closed);
+
+static void add_object(schema *s, const key_row *rows, bool closed) {
+    jw_obj(&s->w);
+    add_members(s, rows, closed);
+    jw_end_obj(&s->w);
 }
 
-// YAML lets people write true, 007 or 1.10 where a text is meant, so a text may look like any scalar.
-static void scalar_types(jw *w) {
-    jw_key(w, S("type"));
-    jw_arr(w);
-    jw_str(w, S("string"));
-    jw_str(w, S("number"));
-    jw_str(w, S("boolean"));
-    jw_end_arr(w);
-}
-
-static void enum_values(jw *w, const key_row *row) {
-    jw_key(w, S("enum"));
-    jw_arr(w);
-    for (const char *const *v = row->values; *v; v++) jw_str(w, str_z(*v));
-    jw_end_arr(w);
-}
-
-static void sub_map(jw *w, const key_row *row) {
-    jw_obj(w);
-    key_word(w, "type", "object");
-    map_schema(w, row->sub, row->flags & KEY_STRICT);
-    jw_end_obj(w);
-}
-
-static void list_or_string(jw *w, const key_row *row) {
-    jw_key(w, S("anyOf"));
-    jw_arr(w);
-    jw_obj(w);
-    begin_list(w, row);
-    if (row->type == KEY_NAMES_OR_MAPS) {
-        jw_obj(w);
-        jw_key(w, S("anyOf"));
-        jw_arr(w);
-        string_type(w);
-        sub_map(w, row);
-        jw_end_arr(w);
-        jw_end_obj(w);
-    } else {
-        string_type(w);
+// {"type": "array", "items": …} with what an item may be.
+static void add_array(schema *s, const key_row *r, bool strings, bool maps, bool closed) {
+    add_type(s, "array");
+    jw_key(&s->w, S("items"));
+    if (strings && maps) {
+        jw_obj(&s->w);
+        jw_key(&s->w, S("anyOf"));
+        jw_arr(&s->w);
     }
-    jw_end_obj(w);
-    string_type(w);
-    jw_end_arr(w);
+    if (strings) {
+        jw_obj(&s->w);
+        add_type(s, "string");
+        jw_end_obj(&s->w);
+    }
+    if (maps) add_object(s, r->sub, closed);
+    if (strings && maps) {
+        jw_end_arr(&s->w);
+        jw_end_obj(&s->w);
+    }
+    add_bounds(s, r, "minItems", "maxItems");
 }
 
-static void value_schema(jw *w, const key_row *row) {
-    switch (row->type) {
+static void add_names(schema *s, const key_row *r, bool closed) {
+    jw_key(&s->w, S("anyOf"));
+    jw_arr(&s->w);
+    if (r->type == KEY_NAMES_OR_ALL) {
+        jw_obj(&s->w);
+        jw_kstr(&s->w, S("const"), S("all"));
+        jw_end_obj(&s->w);
+    }
+    jw_obj(&s->w);
+    add_array(s, r, true, r->type == KEY_NAMES_OR_MAPS, closed);
+    jw_end_obj(&s->w);
+    jw_obj(&s->w);
+    add_type(s, "string");
+    jw_end_obj(&s->w);
+    jw_end_arr(&s->w);
+}
+
+static void add_named(schema *s, const key_row *r, bool closed) {
+    add_type(s, "object");
+    jw_key(&s->w, S("additionalProperties"));
+    if (r->type == KEY_NAMED_MAPS) {
+        add_object(s, r->sub, closed);
+    } else {
+        jw_obj(&s->w);
+        add_type(s, "string");
+        jw_end_obj(&s->w);
+    }
+    add_bounds(s, r, "minProperties", "maxProperties");
+}
+
+static void add_form(schema *s, const key_row *r, bool closed) {
+    switch (r->type) {
     case KEY_STRING:
     case KEY_TEXT:
-        scalar_types(w);
-        bounds(w, row, "minLength", "maxLength");
+        add_type(s, "string");
+        add_bounds(s, r, "minLength", "maxLength");
         break;
     case KEY_INT:
-        key_word(w, "type", "integer");
-        bounds(w, row, "minimum", "maximum");
+        add_type(s, "integer");
+        add_bounds(s, r, "minimum", "maximum");
         break;
-    case KEY_BOOL: key_word(w, "type", "boolean"); break;
-    case KEY_ENUM: enum_values(w, row); break;
+    case KEY_BOOL: add_type(s, "boolean"); break;
+    case KEY_ENUM: add_string_list(s, S("enum"), r->values); break;
     case KEY_NAMES:
     case KEY_NAMES_OR_ALL:
     case KEY_STRINGS:
-    case KEY_NAMES_OR_MAPS: list_or_string(w, row); break;
-    case KEY_MAP:
-        key_word(w, "type", "object");
-        map_schema(w, row->sub, row->flags & KEY_STRICT);
-        break;
-    case KEY_MAPS:
-        begin_list(w, row);
-        sub_map(w, row);
-        break;
+    case KEY_NAMES_OR_MAPS: add_names(s, r, closed); break;
+    case KEY_MAP: add_members(s, r->sub, closed); break;
+    case KEY_MAPS: add_array(s, r, false, true, closed); break;
     case KEY_NAMED_MAPS:
-    case KEY_STRING_MAP:
-        key_word(w, "type", "object");
-        if (row->max > 0) jw_kint(w, S("maxProperties"), row->max);
-        jw_key(w, S("additionalProperties"));
-        if (row->type == KEY_NAMED_MAPS) {
-            sub_map(w, row);
-        } else {
-            jw_obj(w);
-            scalar_types(w);
-            jw_end_obj(w);
-        }
-        break;
+    case KEY_STRING_MAP: add_named(s, r, closed); break;
     case KEY_ANY: break;
     }
 }
 
-static bool is_prefix(const key_row *r) {
-    return str_ends(str_z(r->name), S("*"));
-}
-
-static void properties(jw *w, const key_row *rows, bool prefixes) {
-    for (const key_row *r = rows; r && r->name; r++) {
-        if (is_prefix(r) != prefixes) continue;
-        str name = str_z(r->name);
-        jw_key(w, prefixes ? str_fmt(w->out->a, "^" STR_FMT, STR_ARG(str_sub(name, 0, name.n - 1))) : name);
-        jw_obj(w);
-        key_word(w, "description", r->help ? r->help : "");
-        if (r->dflt) key_word(w, "x-default", r->dflt);
-        if (!(r->flags & KEY_NOT_YET)) value_schema(w, r);
-        jw_end_obj(w);
-    }
-}
-
-static void map_schema(jw *w, const key_row *rows, bool closed) {
-    bool prefixed = false, required = false;
-    for (const key_row *r = rows; r && r->name; r++)
-        prefixed |= is_prefix(r), required |= r->flags & KEY_REQUIRED;
-    jw_key(w, S("properties"));
-    jw_obj(w);
-    properties(w, rows, false);
-    jw_end_obj(w);
-    if (prefixed) {
-        jw_key(w, S("patternProperties"));
-        jw_obj(w);
-        properties(w, rows, true);
-        jw_end_obj(w);
-    }
-    if (required) {
-        jw_key(w, S("required"));
-        jw_arr(w);
-        for (const key_row *r = rows; r && r->name; r++)
-            if (r->flags & KEY_REQUIRED) jw_str(w, str_z(r->name));
-        jw_end_arr(w);
-    }
-    if (closed) jw_kbool(w, S("additionalProperties"), false);
-}
-
-// --- Pretty printing
-// -------------------------------------------------------------------------------------------------------------------
-
-static void pretty(buf *out, const json *v, size_t depth) {
-    bool object = v->kind == JSON_OBJECT;
-    if ((!object && v->kind != JSON_ARRAY) || !v->child) {
-        buf_add(out, v->raw);
+static void add_default(schema *s, const key_row *r) {
+    if (!r->dflt) return;
+    jw_key(&s->w, S("default"));
+    diags d = diags_new(s->a);
+    ydoc *doc;
+    if (yaml_parse(s->a, S("default"), str_z(r->dflt), 0, false, &doc, &d, NULL) != DEP_OK || d.errors) {
+        jw_str(&s->w, str_z(r->dflt));
         return;
     }
-    buf_addc(out, object ? '{' : '[');
-    for (const json *e = v->child; e; e = e->next) {
-        buf_addc(out, '\n');
-        buf_fill(out, ' ', 2 * (depth + 1));
-        if (object) {
-            json_quote(out, e->key);
-            buf_add(out, S(": "));
+    buf b = buf_new(s->a, 0);
+    yaml_to_json(&b, doc->root);
+    jw_raw(&s->w, buf_str(&b));
+}
+
+static void add_row(schema *s, const key_row *r, bool closed) {
+    closed = closed || r->flags & KEY_STRICT;
+    jw_obj(&s->w);
+    if (r->flags & KEY_NOT_YET) {
+        str help = r->help ? str_fmt(s->a, "Reserved, not yet. %s", r->help) : S("Reserved, not yet.");
+        jw_kstr(&s->w, S("description"), help);
+        jw_key(&s->w, S("not"));
+        jw_obj(&s->w);
+        jw_end_obj(&s->w);
+    } else {
+        if (r->help) jw_kstr(&s->w, S("description"), str_z(r->help));
+        add_form(s, r, closed);
+        add_default(s, r);
+    }
+    jw_end_obj(&s->w);
+}
+
+// "x-*" as a regular expression.
+static str prefix_pattern(arena *a, const char *name) {
+    buf b = buf_new(a, 0);
+    buf_addc(&b, '^');
+    for (const char *p = name; *p && *p != '*'; p++) {
+        if (strchr(".[](){}+?^$|\\", *p)) buf_addc(&b, '\\');
+        buf_addc(&b, *p);
+    }
+    return buf_str(&b);
+}
+
+static void add_rows(schema *s, const key_row *rows, bool prefixes, bool closed) {
+    bool any = false;
+    for (const key_row *r = rows; r && r->name; r++) any = any || keytab_is_prefix(r) == prefixes;
+    if (!any) return;
+    jw_key(&s->w, prefixes ? S("patternProperties") : S("properties"));
+    jw_obj(&s->w);
+    for (const key_row *r = rows; r->name; r++) {
+        if (keytab_is_prefix(r) != prefixes) continue;
+        jw_key(&s->w, prefixes ? prefix_pattern(s->a, r->name) : str_z(r->name));
+        add_row(s, r, closed);
+    }
+    jw_end_obj(&s->w);
+}
+
+static void add_members(schema *s, const key_row *rows, bool closed) {
+    add_type(s, "object");
+    add_rows(s, rows, false, closed);
+    add_rows(s, rows, true, closed);
+    size_t n = 0;
+    for (const key_row *r = rows; r && r->name; r++) n += (r->flags & KEY_REQUIRED) != 0;
+    if (n) {
+        jw_key(&s->w, S("required"));
+        jw_arr(&s->w);
+        for (const key_row *r = rows; r->name; r++)
+            if (r->flags & KEY_REQUIRED) jw_str(&s->w, str_z(r->name));
+        jw_end_arr(&s->w);
+    }
+    if (closed) jw_kbool(&s->w, S("additionalProperties"), false);
+}
+
+// Valid JSON without blanks, spread over lines.
+static void pretty(buf *out, str json) {
+    size_t depth = 0;
+    bool string = false;
+    for (size_t i = 0; i < json.n; i++) {
+        char c = json.p[i];
+        if (string) {
+            buf_addc(out, c);
+            if (c == '\\') buf_addc(out, json.p[++i]);
+            string = c != '"';
+            continue;
         }
-        pretty(out, e, depth + 1);
-        if (e->next) buf_addc(out, ',');
+        string = c == '"';
+        bool open = c == '{' || c == '[', close = c == '}' || c == ']';
+        if (open && (json.p[i + 1] == '}' || json.p[i + 1] == ']')) {
+            buf_addc(out, c);
+            buf_addc(out, json.p[++i]);
+            continue;
+        }
+        if (open) depth++;
+        if (close) {
+            depth--;
+            buf_addc(out, '\n');
+            buf_fill(out, ' ', 2 * depth);
+        }
+        buf_addc(out, c);
+        if (open || c == ',') {
+            buf_addc(out, '\n');
+            buf_fill(out, ' ', 2 * depth);
+        }
+        if (c == ':') buf_addc(out, ' ');
     }
     buf_addc(out, '\n');
-    buf_fill(out, ' ', 2 * depth);
-    buf_addc(out, object ? '}' : ']');
 }
 
 void keytab_schema(buf *out, const key_table *t) {
-    buf flat = buf_new(out->a, 0);
-    jw w = jw_new(&flat);
-    jw_obj(&w);
-    key_word(&w, "$schema", "https://json-schema.org/draft/2020-12/schema");
-    key_word(&w, "$id", t->schema_id);
-    key_word(&w, "title", t->title);
-    key_word(&w, "type", "object");
-    map_schema(&w, t->rows, false);
-    jw_end_obj(&w);
-    json *j;
-    dep_err err;
-    if (json_parse(out->a, buf_str(&flat), 0, &j, &err) != DEP_OK)
-        return; // a row with a text that is no UTF-8: a test finds it
-    pretty(out, j, 0);
-    buf_addc(out, '\n');
+    buf b = buf_new(out->a, 0);
+    schema s = {.a = out->a, .w = jw_new(&b)};
+    jw_obj(&s.w);
+    jw_kstr(&s.w, S("$schema"), S("https://json-schema.org/draft/2020-12/schema"));
+    jw_kstr(&s.w, S("$id"), str_z(t->schema_id));
+    jw_kstr(&s.w, S("title"), str_z(t->title));
+    add_members(&s, t->rows, false);
+    jw_end_obj(&s.w);
+    pretty(out, buf_str(&b));
 }
 
-// --- Reference
-// ----------------------------------------------------------------------------------------------------------------------------
+// --- Reference --------------------------------------------------------------------------------------------
 
-static const char *form_of(key_type t) {
-    static const char *const words[] = {
-        [KEY_STRING] = "string",
-        [KEY_TEXT] = "text",
-        [KEY_INT] = "whole number",
-        [KEY_BOOL] = "true / false",
-        [KEY_ENUM] = "word",
-        [KEY_NAMES] = "list or comma string",
-        [KEY_NAMES_OR_ALL] = "list, comma string, or `all`",
-        [KEY_STRINGS] = "string or list",
-        [KEY_MAP] = "mapping",
-        [KEY_MAPS] = "list of mappings",
-        [KEY_NAMES_OR_MAPS] = "list of names or mappings",
-        [KEY_NAMED_MAPS] = "mapping of mappings",
-        [KEY_STRING_MAP] = "mapping of strings",
-        [KEY_ANY] = "any",
-    };
-    return words[t];
+static str bounds_text(arena *a, const key_row *r, const char *unit) {
+    bool above = key_bounded_above(r);
+    if (r->min > 0 && above) return str_fmt(a, ", %lld–%lld%s", (long long)r->min, (long long)r->max, unit);
+    if (above) return str_fmt(a, ", ≤ %lld%s", (long long)r->max, unit);
+    if (r->min > 0) return str_fmt(a, ", ≥ %lld%s", (long long)r->min, unit);
+    return (str){0};
 }
 
-static void reference_rows(buf *out, const key_row *rows, str prefix, bool where) {
-    for (const key_row *r = rows; r && r->name; r++) {
-        str name = prefix.n ? str_fmt(out->a, STR_FMT ".%s", STR_ARG(prefix), r->name) : str_z(r->name);
-        buf_addf(out, "| `" STR_FMT "` | %s", STR_ARG(name), form_of(r->type));
-        if (r->type == KEY_ENUM)
-            for (const char *const *v = r->values; *v; v++)
-                buf_addf(out, "%s `%s`", v == r->values ? ":" : ",", *v);
-        bool list = r->type >= KEY_NAMES && r->type != KEY_MAP && r->type != KEY_ANY;
-        if (list && r->max) buf_addf(out, ", at most %lld", (long long)r->max);
-        if (r->type == KEY_INT) buf_addf(out, ", %lld to %lld", (long long)r->min, (long long)r->max);
-        buf_addf(out, "%s | %s%s%s |", r->flags & KEY_REQUIRED ? ", required" : "", r->dflt ? "`" : "",
-                 r->dflt ? r->dflt : "", r->dflt ? "`" : "");
-        if (where)
-            buf_addf(out, " %s |",
-                     r->flags & KEY_SYSTEM  ? "system"
-                     : r->flags & KEY_LOWER ? "system; a workspace may lower it"
-                                            : "both");
-        buf_addf(out, " %s%s |\n", r->flags & KEY_NOT_YET ? "Not yet. " : "", r->help ? r->help : "");
-        if (r->sub)
-            reference_rows(out, r->sub,
-                           r->type == KEY_NAMED_MAPS ? str_fmt(out->a, STR_FMT ".NAME", STR_ARG(name)) : name,
-                           where);
+static str form_text(arena *a, const key_row *r) {
+    const char *form = "", *unit = "";
+    switch (r->type) {
+    case KEY_STRING:
+        form = "text";
+        unit = " characters";
+        break;
+    case KEY_TEXT:
+        form = "text, several lines";
+        unit = " characters";
+        break;
+    case KEY_INT: form = "whole number"; break;
+    case KEY_BOOL: form = "true or false"; break;
+    case KEY_ENUM: {
+        buf b = buf_new(a, 0);
+        for (const char *const *p = r->values; p && *p; p++)
+            buf_addf(&b, p == r->values ? "`%s`" : ", `%s`", *p);
+        return buf_str(&b);
     }
+    case KEY_NAMES:
+        form = "list or text";
+        unit = " entries";
+        break;
+    case KEY_NAMES_OR_ALL:
+        form = "list or text, or `all`";
+        unit = " entries";
+        break;
+    case KEY_STRINGS:
+        form = "text or list of texts";
+        unit = " entries";
+        break;
+    case KEY_MAP: return S("mapping");
+    case KEY_MAPS:
+        form = "list of mappings";
+        unit = " entries";
+        break;
+    case KEY_NAMES_OR_MAPS:
+        form = "list of names or mappings";
+        unit = " entries";
+        break;
+    case KEY_NAMED_MAPS:
+        form = "mapping from names to mappings";
+        unit = " entries";
+        break;
+    case KEY_STRING_MAP:
+        form = "mapping from names to texts";
+        unit = " entries";
+        break;
+    case KEY_ANY: form = "anything"; break;
+    }
+    return str_fmt(a, "%s" STR_FMT, form, STR_ARG(bounds_text(a, r, unit)));
 }
 
-static bool has_where(const key_row *rows) {
+static void add_cell(buf *out, str s) {
+    buf_add(out, S("| "));
+    for (size_t i = 0; i < s.n; i++) {
+        if (s.p[i] == '|') buf_addc(out, '\\');
+        buf_addc(out, s.p[i] == '\n' ? ' ' : s.p[i]);
+    }
+    buf_addc(out, ' ');
+}
+
+static bool any_where(const key_row *rows) {
     for (const key_row *r = rows; r && r->name; r++)
-        if (r->flags & (KEY_SYSTEM | KEY_LOWER)) return true;
+        if (r->flags & (KEY_SYSTEM | KEY_LOWER) || any_where(r->sub)) return true;
     return false;
 }
 
-void keytab_reference(buf *out, const key_table *t) {
-    bool where = has_where(t->rows);
-    buf_addf(out, "# %s\n\nGenerated from the key table; do not edit.\n\n", t->title);
+static str where_text(const key_row *r) {
+    if (r->flags & KEY_SYSTEM) return S("system file");
+    return r->flags & KEY_LOWER ? S("both; a workspace may only lower it") : S("both");
+}
+
+static void add_level(buf *out, const key_row *rows, str path, bool where) {
+    arena *a = out->a;
     buf_add(out, where ? S("| Key | Form | Default | Where | Meaning |\n|---|---|---|---|---|\n")
                        : S("| Key | Form | Default | Meaning |\n|---|---|---|---|\n"));
-    reference_rows(out, t->rows, (str){0}, where);
-    if (!t->moved || !t->moved->path) return;
-    buf_add(out, S("\n## Other spellings\n\n| Written | What Deputy says | |\n|---|---|---|\n"));
-    for (const key_moved *m = t->moved; m->path; m++)
-        buf_addf(out, "| `%s` | %s | %s |\n", m->path, m->hint,
-                 m->severity == SEV_ERROR ? "error" : "warning");
+    for (const key_row *r = rows; r && r->name; r++) {
+        bool later = r->flags & KEY_NOT_YET;
+        add_cell(out, str_fmt(a, "`%s`%s", r->name, r->flags & KEY_REQUIRED ? " (required)" : ""));
+        add_cell(out, later ? S("reserved") : form_text(a, r));
+        add_cell(out, r->dflt ? str_fmt(a, "`%s`", r->dflt) : (str){0});
+        if (where) add_cell(out, where_text(r));
+        add_cell(out, later ? str_fmt(a, "Not yet. %s", r->help ? r->help : "") : str_z(r->help));
+        buf_add(out, S("|\n"));
+    }
+    for (const key_row *r = rows; r && r->name; r++) {
+        if (!r->sub) continue;
+        str at = path.n ? str_fmt(a, STR_FMT ".%s", STR_ARG(path), r->name) : str_z(r->name);
+        buf_addf(out, "\n### `" STR_FMT "`\n\n", STR_ARG(at));
+        add_level(out, r->sub, at, where);
+    }
+}
+
+void keytab_reference(buf *out, const key_table *t) {
+    buf_addf(out, "## %s\n\n", t->title);
+    add_level(out, t->rows, (str){0}, any_where(t->rows));
 }
