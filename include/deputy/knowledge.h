@@ -13,8 +13,9 @@ typedef struct {
     size_t max_bytes, max_file;
     // Files that belong to memory (rule B2), whatever their path; may be NULL.
     bool (*is_memory)(void *ctx, const struct stat *st);
-    bool (*cancelled)(void *ctx);
     void *ctx;
+    bool (*cancelled)(void *ctx); // may be NULL
+    void *cancel_ctx;
 } knowledge_opts;
 
 // Lives in `a`. Sensitive files (rule B5), memory and everything below .deputy are refused with their reason.

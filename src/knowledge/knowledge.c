@@ -11,7 +11,7 @@ static const char *refuse(void *p, str path, const struct stat *st) {
 
 static bool cancelled(void *p) {
     const knowledge_opts *o = p;
-    return o->cancelled && o->cancelled(o->ctx);
+    return o->cancelled && o->cancelled(o->cancel_ctx);
 }
 
 search_space knowledge_space(arena *a, const knowledge_opts *o) {

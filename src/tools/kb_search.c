@@ -13,7 +13,9 @@ dep_status tool_kb_search(tool_ctx *c, dep_err *err) {
                         .max_bytes = (size_t)l->search_total_mib << 20,
                         .max_file = (size_t)l->search_file_mib << 20,
                         .is_memory = workspace_is_memory,
-                        .ctx = c->t->w};
+                        .ctx = c->t->w,
+                        .cancelled = c->env->cancelled,
+                        .cancel_ctx = c->env->ctx};
     search_space space = knowledge_space(c->turn, &o);
     search_corpus *corpus;
     search_result r;
