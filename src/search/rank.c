@@ -4,7 +4,6 @@
 // paths. One set of weights for every corpus and language.
 #include "search/search_int.h"
 #include <deputy/utf8.h>
-#include <math.h>
 #include <stdlib.h>
 
 #ifndef W
@@ -152,11 +151,21 @@ static double score_line(const ranker *r, const line_hit *l, const double *aroun
     return score * (1 - weights.coverage + weights.coverage * covered / r->idf_sum);
 }
 
+// The natural logarithm of x ≥ 1. Our own: libm may round differently elsewhere, and equal input gives equal
+// bytes.
+static double ln(double x) {
+    double whole = 0;
+    for (; x > 1.5; x /= 2) whole += 0.69314718055994531;
+    double z = (x - 1) / (x + 1), power = z, sum = 0;
+    for (int k = 1; k < 32; k += 2, power *= z * z) sum += power / k;
+    return whole + 2 * sum;
+}
+
 // Rarity over sections.
 static void weigh_terms(ranker *r, const uint32_t *found_in) {
     for (size_t t = 0; t < r->terms->n; t++) {
         double df = found_in[t];
-        r->idf[t] = r->terms->p[t].weight * log(1 + (r->n_sections - df + 0.5) / (df + 0.5));
+        r->idf[t] = r->terms->p[t].weight * ln(1 + (r->n_sections - df + 0.5) / (df + 0.5));
         r->idf_sum += r->idf[t];
     }
 }
@@ -268,9 +277,13 @@ static uint32_t *count_terms(ranker *r) {
 // The n-th further hit of a section counts less: sorts, and returns how many of the candidates are in order
 // then.
 static size_t spread(arena *a, candidates *c, uint32_t groups, size_t limit) {
-    uint32_t *seen = NEW_N(a, uint32_t, groups);
+    double *share = NEW_N(a, double, groups);
+    for (uint32_t i = 0; i < groups; i++) share[i] = 1;
     if (c->n > 1) qsort(c->p, c->n, sizeof *c->p, by_rank);
-    for (vec_each(candidate, it, c)) it->score *= pow(weights.decay, seen[it->group]++);
+    for (vec_each(candidate, it, c)) {
+        it->score *= share[it->group];
+        share[it->group] *= weights.decay;
+    }
     if (c->n > 1) qsort(c->p, c->n, sizeof *c->p, by_rank);
     return c->n < limit ? c->n : limit;
 }

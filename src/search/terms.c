@@ -6,23 +6,25 @@
 #include <deputy/utf8.h>
 #include <stdlib.h>
 
-// Sorted by bytes. The last lines: what a split at the apostrophe leaves of "don't", "it's" and the like.
+// Sorted by bytes.
 static const str stop_words[] = {
-    S_INIT("a"),      S_INIT("about"), S_INIT("am"),    S_INIT("an"),   S_INIT("and"),   S_INIT("any"),
-    S_INIT("are"),    S_INIT("as"),    S_INIT("at"),    S_INIT("be"),   S_INIT("been"),  S_INIT("but"),
-    S_INIT("by"),     S_INIT("can"),   S_INIT("could"), S_INIT("d"),    S_INIT("did"),   S_INIT("do"),
-    S_INIT("does"),   S_INIT("for"),   S_INIT("from"),  S_INIT("had"),  S_INIT("has"),   S_INIT("have"),
-    S_INIT("he"),     S_INIT("her"),   S_INIT("his"),   S_INIT("how"),  S_INIT("i"),     S_INIT("if"),
-    S_INIT("in"),     S_INIT("into"),  S_INIT("is"),    S_INIT("it"),   S_INIT("its"),   S_INIT("ll"),
-    S_INIT("m"),      S_INIT("may"),   S_INIT("me"),    S_INIT("my"),   S_INIT("of"),    S_INIT("on"),
-    S_INIT("or"),     S_INIT("our"),   S_INIT("re"),    S_INIT("s"),    S_INIT("shall"), S_INIT("she"),
-    S_INIT("should"), S_INIT("so"),    S_INIT("such"),  S_INIT("t"),    S_INIT("than"),  S_INIT("that"),
-    S_INIT("the"),    S_INIT("their"), S_INIT("them"),  S_INIT("then"), S_INIT("there"), S_INIT("these"),
-    S_INIT("they"),   S_INIT("this"),  S_INIT("to"),    S_INIT("us"),   S_INIT("ve"),    S_INIT("was"),
-    S_INIT("we"),     S_INIT("were"),  S_INIT("what"),  S_INIT("when"), S_INIT("where"), S_INIT("which"),
-    S_INIT("who"),    S_INIT("why"),   S_INIT("will"),  S_INIT("with"), S_INIT("would"), S_INIT("you"),
-    S_INIT("your"),
+    S_INIT("a"),    S_INIT("about"),  S_INIT("am"),    S_INIT("an"),    S_INIT("and"),   S_INIT("any"),
+    S_INIT("are"),  S_INIT("as"),     S_INIT("at"),    S_INIT("be"),    S_INIT("been"),  S_INIT("but"),
+    S_INIT("by"),   S_INIT("can"),    S_INIT("could"), S_INIT("did"),   S_INIT("do"),    S_INIT("does"),
+    S_INIT("for"),  S_INIT("from"),   S_INIT("had"),   S_INIT("has"),   S_INIT("have"),  S_INIT("he"),
+    S_INIT("her"),  S_INIT("his"),    S_INIT("how"),   S_INIT("i"),     S_INIT("if"),    S_INIT("in"),
+    S_INIT("into"), S_INIT("is"),     S_INIT("it"),    S_INIT("its"),   S_INIT("may"),   S_INIT("me"),
+    S_INIT("my"),   S_INIT("of"),     S_INIT("on"),    S_INIT("or"),    S_INIT("our"),   S_INIT("shall"),
+    S_INIT("she"),  S_INIT("should"), S_INIT("so"),    S_INIT("such"),  S_INIT("than"),  S_INIT("that"),
+    S_INIT("the"),  S_INIT("their"),  S_INIT("them"),  S_INIT("then"),  S_INIT("there"), S_INIT("these"),
+    S_INIT("they"), S_INIT("this"),   S_INIT("to"),    S_INIT("us"),    S_INIT("was"),   S_INIT("we"),
+    S_INIT("were"), S_INIT("what"),   S_INIT("when"),  S_INIT("where"), S_INIT("which"), S_INIT("who"),
+    S_INIT("why"),  S_INIT("will"),   S_INIT("with"),  S_INIT("would"), S_INIT("you"),   S_INIT("your"),
 };
+
+// What an apostrophe leaves of "it's", "don't" and the like.
+static const str remnants[] = {S_INIT("d"), S_INIT("ll"), S_INIT("m"), S_INIT("re"),
+                               S_INIT("s"), S_INIT("t"),  S_INIT("ve")};
 
 // Chinese and Japanese particles; alone they say nothing about what is looked for.
 static const uint32_t particles[] = {
@@ -37,10 +39,8 @@ typedef struct {
     size_t words, grams;
 } parser;
 
-static bool is_stop_word(str s) {
-    return bsearch(&s, stop_words, sizeof stop_words / sizeof *stop_words, sizeof *stop_words,
-                   str_cmp_qsort) != NULL;
-}
+#define HAS(list, s)                                                                                         \
+    (bsearch(&(s), (list), sizeof(list) / sizeof *(list), sizeof *(list), str_cmp_qsort) != NULL)
 
 static bool is_particle(uint32_t cp) {
     for (size_t i = 0; i < sizeof particles / sizeof *particles; i++)
@@ -99,17 +99,24 @@ static str stem_of(str word) {
     return word;
 }
 
-bool term_same_word(const term *t, str word) {
-    static const str endings[] = {S_INIT(""),    S_INIT("e"),    S_INIT("s"), S_INIT("es"),  S_INIT("ed"),
-                                  S_INIT("ing"), S_INIT("ings"), S_INIT("y"), S_INIT("ies"), S_INIT("ied")};
-    if (word.n < t->stem.n || t->stem.n == 0) return false;
-    str rest = str_sub(word, t->stem.n, word.n);
-    bool doubled = rest.n > 1 && rest.p[0] == t->stem.p[t->stem.n - 1];
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        if (str_eq(rest, endings[i])) return true;
-        if (doubled && endings[i].n > 1 && str_eq(str_sub(rest, 1, rest.n), endings[i])) return true;
-    }
+static bool is_one_of(str s, const str *list, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (str_eq(s, list[i])) return true;
     return false;
+}
+
+bool term_same_word(const term *t, str word) {
+    static const str endings[] = {S_INIT(""),   S_INIT("e"),   S_INIT("s"),   S_INIT("es"),
+                                  S_INIT("ed"), S_INIT("ing"), S_INIT("ings")};
+    static const str y_endings[] = {S_INIT("y"), S_INIT("ie"), S_INIT("ies"), S_INIT("ied")};
+    str own = str_sub(t->text, t->stem.n, t->text.n), rest = str_sub(word, t->stem.n, word.n);
+    // "policy" is no form of "police".
+    if (is_one_of(own, y_endings, sizeof y_endings / sizeof *y_endings))
+        return is_one_of(rest, y_endings, sizeof y_endings / sizeof *y_endings);
+    if (is_one_of(rest, endings, sizeof endings / sizeof *endings)) return true;
+    // "run", "running": the last letter doubles.
+    return rest.n > 2 && t->stem.n && rest.p[0] == t->stem.p[t->stem.n - 1] &&
+           is_one_of(str_sub(rest, 1, rest.n), endings, sizeof endings / sizeof *endings);
 }
 
 // --- Adding
@@ -133,8 +140,8 @@ static void add_stopped(parser *p, term_kind kind, str text) {
         vec_push(p->a, &p->stopped, (term){.text = text, .kind = kind, .weight = 1});
 }
 
-static void add_word(parser *p, str text) {
-    if (is_stop_word(text))
+static void add_word(parser *p, str text, bool after_apostrophe) {
+    if (HAS(stop_words, text) || (after_apostrophe && HAS(remnants, text)))
         add_stopped(p, TERM_WORD, text);
     else
         add(p, TERM_WORD, text, 1);
@@ -188,7 +195,8 @@ static void split(parser *p, str s) {
             if (cjk)
                 add_run(p, word);
             else
-                add_word(p, word);
+                add_word(p, word,
+                         str_ends(str_sub(s, 0, from), S("'")) || str_ends(str_sub(s, 0, from), S("’")));
             in_word = false;
         }
         if (alnum && !in_word) {

@@ -98,8 +98,10 @@ static unsigned spells(str text) {
 }
 
 static bool has_wildcard(str s) {
-    for (size_t i = 0; i < s.n; i++)
+    for (size_t i = 0; i < s.n; i++) {
         if (s.p[i] == '*' || s.p[i] == '?' || s.p[i] == '[') return true;
+        if (s.p[i] == '\\') i++;
+    }
     return false;
 }
 
@@ -187,12 +189,16 @@ static void cut_link(walker *w, str path, dep_status status, int os) {
         cut(w, path, true, false, "symbolic link leaves the directory of the sources");
 }
 
-// A reason of the caller's for a directory under either of its names.
+static const char *ask_about(const walker *w, str dir, const struct stat *st) {
+    // With its slash: a rule for file names must not take a directory for a file.
+    return dir.n ? w->space->refuse(w->space->ctx, str_fmt(w->a, STR_FMT "/", STR_ARG(dir)), st) : NULL;
+}
+
+// A reason of the caller's for a directory, under its name or where it really is.
 static const char *refusal(const walker *w, const place *p, const struct stat *st) {
     if (!w->space->refuse) return NULL;
-    const char *why = p->path.n ? w->space->refuse(w->space->ctx, p->path, st) : NULL;
-    if (!why && p->linked && p->real.n) why = w->space->refuse(w->space->ctx, p->real, st);
-    return why;
+    const char *why = ask_about(w, p->path, st);
+    return why || !p->linked ? why : ask_about(w, p->real, st);
 }
 
 static bool is_above(const walker *w, const struct stat *st) {
@@ -472,9 +478,8 @@ static dep_status walk_source(walker *w, const search_source *s, dep_err *err) {
     find_roots(w, &roots);
     size_t first = w->out->files.n;
     for (size_t i = 0; i < roots.n && !w->stop; i++) walk_from(w, roots.p[i]);
-    walk_file *files = w->out->files.p + first;
     size_t n = w->out->files.n - first;
-    if (n > 1) qsort(files, n, sizeof *files, by_path);
+    if (n > 1) qsort(w->out->files.p + first, n, sizeof *w->out->files.p, by_path);
     if (n == 0 && !w->stop) cut(w, s->name, true, false, "source matches no file");
     return DEP_OK;
 }
