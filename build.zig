@@ -44,6 +44,7 @@ const core_files = [_][]const u8{
     "yaml/edit_set.c",
     "yaml/edit_tree.c",
     "yaml/edit_unset.c",
+    "yaml/edit_value.c",
     "yaml/fault.c",
     "yaml/keytab.c",
     "yaml/keytab_names.c",
@@ -87,6 +88,8 @@ const core_files = [_][]const u8{
     "definition/name.c",
     "definition/parse.c",
     "definition/reach.c",
+    "definition/reach_diff.c",
+    "definition/reach_path.c",
     "definition/rules.c",
     "definition/text.c",
     // 3 config
