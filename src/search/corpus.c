@@ -163,12 +163,24 @@ static int open_candidate(loader *l, const candidate *cand, struct stat *st) {
 // --- Text
 // ----------------------------------------------------------------------------------------------------------------
 
+// UTF-16: not between the halves of a pair.
+static str whole_units(str head, bool big) {
+    head.n -= head.n % 2;
+    if (head.n < 2) return head;
+    unsigned char high = (unsigned char)head.p[head.n - (big ? 2 : 1)];
+    if (high >= 0xD8 && high <= 0xDB) head.n -= 2;
+    return head;
+}
+
 // What a read that stopped at a limit leaves: whole lines where there are lines, whole characters in any
 // case.
 static str whole_part(str head, str encoding) {
-    bool wide = str_starts(head, S("\xFF\xFE")) || str_starts(head, S("\xFE\xFF")) ||
-                str_find(encoding, S("16")) != SIZE_MAX || str_find(encoding, S("32")) != SIZE_MAX;
-    if (wide) return str_sub(head, 0, head.n / 4 * 4);
+    bool wide = str_find(encoding, S("16")) != SIZE_MAX;
+    if (str_starts(head, S("\xFF\xFE\0\0")) || str_find(encoding, S("32")) != SIZE_MAX)
+        return str_sub(head, 0, head.n / 4 * 4);
+    if (str_starts(head, S("\xFF\xFE"))) return whole_units(head, false);
+    if (wide || str_starts(head, S("\xFE\xFF")))
+        return whole_units(head, !str_ends(encoding, S("LE")) && !str_ends(encoding, S("le")));
     size_t at = str_rchr(head, '\n');
     if (at != SIZE_MAX) return str_sub(head, 0, at + 1);
     for (size_t back = 1; back <= 4 && back <= head.n; back++) {

@@ -48,15 +48,20 @@ static size_t original_position(arena *a, str line, size_t folded_at) {
     return at;
 }
 
-// A grapheme boundary CUT_BEFORE code points before `at`, or the nearest one after that.
-static size_t window_start(str s, size_t at) {
+// A grapheme boundary about `before` code points before `at`.
+static size_t window_start(str s, size_t at, size_t before) {
     size_t from = at;
-    for (int k = 0; k < CUT_BEFORE && from; k++) from = step_back(s, from);
+    for (size_t k = 0; k < before && from; k++) from = step_back(s, from);
     size_t sync = from;
     for (int k = 0; k < RESYNC && !sure_boundary(s, sync); k++) sync = step_back(s, sync);
-    if (sync == from) return from;
-    size_t reached = sync + utf8_cut(str_sub(s, sync, s.n), from - sync).n;
-    return reached;
+    return sync + utf8_cut(str_sub(s, sync, s.n), from - sync).n;
+}
+
+// Code points after `at`, counted up to what can be shown.
+static size_t count_after(str s, size_t at) {
+    size_t n = 0;
+    for (; n < SEARCH_HIT_CHARS && at < s.n; n++) utf8_next(s, &at);
+    return n;
 }
 
 str cut_around(arena *a, str line, size_t at) {
@@ -64,10 +69,12 @@ str cut_around(arena *a, str line, size_t at) {
     if (s.n <= SEARCH_HIT_CHARS || utf8_cut_chars(s, SEARCH_HIT_CHARS).n == s.n) return s;
     size_t skipped = (size_t)(s.p - line.p), match = original_position(a, line, at);
     match = match > skipped ? match - skipped : 0;
-    size_t from = window_start(s, match > s.n ? s.n : match);
-    // A window that would end with room to spare begins earlier.
+    if (match > s.n) match = s.n;
+    // Near the end of the line there is more room before the match.
+    size_t after = count_after(s, match), room = SEARCH_HIT_CHARS - 2;
+    size_t from = window_start(s, match, after + CUT_BEFORE < room ? room - after : CUT_BEFORE);
     str rest = str_sub(s, from, s.n);
-    size_t room = SEARCH_HIT_CHARS - (from > 0);
+    room = SEARCH_HIT_CHARS - (from > 0);
     str shown = utf8_cut_chars(rest, room);
     if (shown.n < rest.n) shown = utf8_cut_chars(rest, room - 1);
     return str_fmt(a, "%s" STR_FMT "%s", from ? "…" : "", STR_ARG(shown), shown.n < rest.n ? "…" : "");

@@ -81,6 +81,11 @@ static size_t indent_of(str s) {
     return i;
 }
 
+// An indent of n bytes that makes a line of Markdown code.
+static bool is_code_indent(str s, size_t n) {
+    return n > 3 || (n && memchr(s.p, '\t', n));
+}
+
 // The whole line is one character repeated, blanks at the end aside. Returns it, or 0.
 static char rule_of(str s, size_t at_least) {
     s = str_trim(s);
@@ -220,7 +225,7 @@ static bool in_comment(markdown *m, str s) {
 // "1. Scope" is one more often than a list of one item.
 static bool may_be_title(str s) {
     size_t i = indent_of(s);
-    if (i > 3 || i == s.n) return false;
+    if (is_code_indent(s, i) || i == s.n) return false;
     char c = s.p[i];
     char then = i + 1 < s.n ? s.p[i + 1] : ' ';
     if (c == '>' || c == '|' || c == '<') return false;
@@ -236,7 +241,7 @@ static void markdown_line(reader *r, markdown *m, const line *l) {
     if (in_fence(m, s) || in_comment(m, s)) return;
     size_t i = indent_of(s);
     if (i == s.n) return;
-    if (i <= 3 && s.p[i] == '#') {
+    if (!is_code_indent(s, i) && s.p[i] == '#') {
         size_t n = count_same(s, i, '#');
         if (n <= 6 && (i + n == s.n || s.p[i + n] == ' ' || s.p[i + n] == '\t'))
             add(r, (int)n, l->index, l->index, s.p + i + n, s.n - i - n, false);
@@ -249,7 +254,7 @@ static void markdown_line(reader *r, markdown *m, const line *l) {
         if (n) add(r, level, l->index, l->index, s.p + body, n, true);
         return;
     }
-    char rule = i <= 3 && had ? rule_of(s, 2) : 0;
+    char rule = !is_code_indent(s, i) && had ? rule_of(s, 2) : 0;
     if (rule == '=' || rule == '-') {
         add(r, rule == '=' ? 1 : 2, before.index, l->index, before.s.p, before.s.n, false);
         return;
