@@ -96,10 +96,6 @@ static int check_file(checked *k, str file) {
     return EXIT_FINE;
 }
 
-static bool looks_like_file(str s) {
-    return str_chr(s, '/') != SIZE_MAX || str_ends(s, S(".yaml")) || str_ends(s, S(".yml"));
-}
-
 static void print_result(checked *k) {
     buf b = buf_new(k->c->a, 0);
     diags_sort(&k->all);

@@ -79,6 +79,7 @@ void print_diags(cli *c, const diags *d); // stderr
 // -----------------------------------------------------------------------------------------------------------------------
 int fail(cli *c, const dep_err *err); // prints "deputy: …", gives the exit code of the status
 int exit_code(dep_status s);
+int fail_with(cli *c, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 int usage_error(cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 // --- The workspace
@@ -90,12 +91,25 @@ int need_agents(cli *c);
 int need_agent(cli *c, str name, agent_entry **ret);
 // As need_agent, but also one that is not in effect (to look at, to repair).
 int find_agent(cli *c, str name, agent_entry **ret);
-// Asks y/N on /dev/tty: 1 yes, 0 no, -1 there is no terminal.
-int ask(cli *c, str question);
+// NAME|FILE: a file rather than a definition's name.
+bool looks_like_file(str s);
+// Asks y/N on /dev/tty: 1 yes, 0 no, -1 there is no terminal. shown: what the question is about, as far as
+// the terminal has not shown it yet: who answers must have seen it, also when the listing went to a pipe.
+int ask(cli *c, str shown, str question);
+// Opens a file in $VISUAL or $EDITOR and waits. EXIT_FINE when it ended well; else prints.
+const char *editor_command(const cli *c); // NULL: none is set
+int run_editor(cli *c, str path);
 // Writes a definition file of a layer and records trust as DESIGN says. was_trusted: or it is new.
 [[nodiscard]] dep_status save_definition(cli *c, def_layer layer, str base, str bytes, bool create,
                                          bool was_trusted, str *shown, dep_err *err);
 const char *role_name(agent_role r);
+// The schema that a definition's first line names, for editors; one that is there stays.
+[[nodiscard]] dep_status put_schema(cli *c, def_layer layer, dep_err *err);
+// Shows these files whole (print: on standard output too), asks, and records what was accepted. EXIT_REFUSED
+// without a yes.
+int trust_files(cli *c, const untrusted_files *files, bool print, str question);
+// A switch belongs to an identity: it follows a rename, and goes with the file (to: empty).
+void switch_move(cli *c, def_layer layer, str from, str to);
 
 // --- Verbs, by file
 // ------------------------------------------------------------------------------------------------------------------

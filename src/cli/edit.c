@@ -3,22 +3,30 @@
 #include "cli/cli_int.h"
 #include <deputy/config.h>
 #include <deputy/file.h>
+#include <deputy/memory.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// Errors of the new text that the old one did not have.
-static size_t added_errors(const diags *before, const diags *after, diags *out) {
+static bool holds_diag(const diags *d, const diag *it) {
+    for (vec_each(const diag, o, &d->items))
+        if (str_eq(str_z(o->code), str_z(it->code)) && str_eq(o->path, it->path) && str_eq(o->msg, it->msg))
+            return true;
+    return false;
+}
+
+// What the change brings: diagnostics of the new text that the old one did not have, and older errors.
+static void changed_diags(cli *c, const diags *before, const diags *after, diags *added, diags *older) {
+    *added = diags_new(c->a);
+    *older = diags_new(c->a);
     for (vec_each(const diag, n, &after->items)) {
-        bool old = false;
-        for (vec_each(const diag, o, &before->items))
-            old |=
-                str_eq(str_z(o->code), str_z(n->code)) && str_eq(o->path, n->path) && str_eq(o->msg, n->msg);
-        if (n->severity == SEV_ERROR && !old) diags_add(out, *n);
+        if (!holds_diag(before, n)) {
+            diags_add(added, *n);
+        } else if (n->severity == SEV_ERROR) {
+            diags_add(older, *n);
+        }
     }
-    return out->errors;
 }
 
 static int reparse(cli *c, const agent_entry *e, str bytes, definition *def, diags *d) {
@@ -43,34 +51,48 @@ static int writable(cli *c, const agent_entry *e) {
                                                                                         : fail(c, &err);
 }
 
+// Files that Deputy wrote stay trusted under their new path.
+static void move_records(cli *c, const memory_files *files, str old, str new) {
+    trust_list *t;
+    dep_err err;
+    if (trust_open(c->a, c->w->dirs.state, c->w->root, false, &t, &err) != DEP_OK) {
+        say(c, "its notes are not trusted at the new place: %s", err.msg);
+        return;
+    }
+    for (vec_each(const memory_file, f, files)) {
+        str bytes, from = path_join(c->a, old, f->name), to = path_join(c->a, new, f->name);
+        if (f->withheld.n) continue;
+        dep_status st =
+            file_read_at(c->a, c->w->memory_fd, to, FILE_NO_LINKS, MEMORY_FILE_MAX, &bytes, NULL, &err);
+        // Only the bytes that were trusted: another process may have changed the file meanwhile.
+        if (st == DEP_OK && trust_check(t, from, sha256_hex(c->a, bytes), NULL) == TRUST_OK)
+            st = trust_record(t, to, sha256_hex(c->a, bytes), (str){0}, &err);
+        if (st != DEP_OK || trust_forget(t, from, &err) != DEP_OK) say(c, "%s", err.msg);
+    }
+}
+
 // The private directory follows a rename, when nothing is in the way.
 static void move_memory(cli *c, const definition *from, const definition *to) {
-    if (str_eq(from->identity, to->identity)) return;
     str layer = str_z(layer_name(from->layer));
     str old = memory_dir(c->a, MEMORY_PRIVATE, from->identity, layer),
         new = memory_dir(c->a, MEMORY_PRIVATE, to->identity, layer);
     int dir;
     dep_err err;
+    memory_scope *scope = NULL;
+    memory_files files = {0};
     if (dir_open_at(c->w->memory_fd, S(".deputy/agent-memory"), FILE_NO_LINKS, &dir, &err) != DEP_OK) return;
-    if (syscall(SYS_renameat2, dir, str_cz(c->a, path_base(old)), dir, str_cz(c->a, path_base(new)),
-                RENAME_NOREPLACE) == 0) {
+    if (memory_open(c->a, c->w->memory_fd, old, false, c->w->trust, c->w->clock, &scope, &err) != DEP_OK ||
+        (scope && memory_list(c->a, scope, &files, &err) != DEP_OK)) {
+        say(c, "its private memory stays at " STR_FMT ": %s", STR_ARG(old), err.msg);
+    } else if (scope && syscall(SYS_renameat2, dir, str_cz(c->a, path_base(old)), dir,
+                                str_cz(c->a, path_base(new)), RENAME_NOREPLACE) == 0) {
+        move_records(c, &files, old, new);
         say(c, "its private memory moved to " STR_FMT, STR_ARG(new));
-    } else if (errno != ENOENT) {
-        say(c, "its private memory stays at " STR_FMT ": the new place is taken", STR_ARG(old));
+    } else if (scope) {
+        say(c, "its private memory stays at " STR_FMT ": %s", STR_ARG(old),
+            errno == EEXIST ? "the new place is taken" : strerror(errno));
     }
     close(dir);
-    // Switches belong to the identity and follow.
-    if (workspace_store(c->w, true, &err) == DEP_OK && c->w->store) {
-        str was, key = str_fmt(c->a, "switch:" STR_FMT ":" STR_FMT, STR_ARG(layer), STR_ARG(from->identity));
-        str key_new = str_fmt(c->a, "switch:" STR_FMT ":" STR_FMT, STR_ARG(layer), STR_ARG(to->identity));
-        if (store_setting_get(c->a, c->w->store, key, &was, &err) != DEP_OK || !was.n) return;
-        store_close(c->w->store);
-        c->w->store = NULL;
-        if (workspace_store(c->w, false, &err) != DEP_OK ||
-            store_setting_set(c->w->store, key_new, was, &err) != DEP_OK ||
-            store_setting_set(c->w->store, key, S(""), &err) != DEP_OK)
-            say(c, "its switch did not follow: %s", err.msg);
-    }
 }
 
 static int check_rename(cli *c, const agent_entry *e, const definition *def) {
@@ -85,16 +107,15 @@ static int check_rename(cli *c, const agent_entry *e, const definition *def) {
 }
 
 static int save(cli *c, agent_entry *e, str bytes) {
-    definition def;
-    diags after, before, added = diags_new(c->a);
+    definition def, old;
+    diags after, before, added, older;
     dep_err err;
     str shown;
     int code = reparse(c, e, bytes, &def, &after);
-    if (code) return code;
-    definition old;
-    if ((code = reparse(c, e, e->def.text, &old, &before))) return code;
-    if (added_errors(&before, &after, &added)) {
-        print_diags(c, &added);
+    if (code || (code = reparse(c, e, e->def.text, &old, &before))) return code;
+    changed_diags(c, &before, &after, &added, &older);
+    print_diags(c, &added);
+    if (added.errors) {
         say(c, "nothing was written");
         return EXIT_ERRORS;
     }
@@ -102,8 +123,14 @@ static int save(cli *c, agent_entry *e, str bytes) {
     if (save_definition(c, e->def.layer, e->def.base, bytes, false, e->trust == TRUST_OK, &shown, &err) !=
         DEP_OK)
         return fail(c, &err);
-    if (str_eq(old.identity, e->def.identity)) move_memory(c, &old, &def);
-    print_diags(c, &after);
+    if (!str_eq(old.identity, def.identity)) {
+        move_memory(c, &old, &def);
+        switch_move(c, old.layer, old.identity, def.identity);
+    }
+    if (older.errors) {
+        say(c, "older errors are left:");
+        print_diags(c, &older);
+    }
     buf b = buf_new(c->a, 0);
     text(&b, "wrote "), safe(&b, shown), text(&b, "\n");
     out_buf(&b);
@@ -135,8 +162,15 @@ int verb_set(cli *c) {
     return save(c, e, bytes);
 }
 
-static bool is_path(str s) {
-    return str_chr(s, '/') != SIZE_MAX || str_ends(s, S(".yaml")) || str_ends(s, S(".yml"));
+static int fmt_errors(cli *c, const diags *d) {
+    print_diags(c, d);
+    say(c, "mend the errors first; nothing was written");
+    return EXIT_ERRORS;
+}
+
+static int fmt_verdict(cli *c, str file, bool fine) {
+    say(c, STR_FMT " is %s", STR_ARG(file), fine ? "in order" : "not in order");
+    return fine ? EXIT_FINE : EXIT_ERRORS;
 }
 
 // A file by path, in no layer: formatted where it lies.
@@ -144,20 +178,25 @@ static int fmt_file(cli *c, str path) {
     str bytes, out;
     dep_err err;
     ydoc *doc;
+    definition def;
     diags d = diags_new(c->a);
-    if (file_read(c->a, path, DEF_FILE_MAX, &bytes, &err) != DEP_OK) return fail(c, &err);
-    if (yaml_parse(c->a, path, bytes, DEF_FILE_MAX, true, &doc, &d, &err) != DEP_OK) return fail(c, &err);
-    print_diags(c, &d);
-    if (d.errors) return EXIT_ERRORS;
+    if (file_read(c->a, path, DEF_FILE_MAX, &bytes, &err) != DEP_OK ||
+        definition_parse(c->a, path, path_base(path), LAYER_WORKSPACE, bytes, false, &def, &doc, &d, &err) !=
+            DEP_OK)
+        return fail(c, &err);
+    if (d.errors) return fmt_errors(c, &d);
     if (definition_format(c->a, doc, &out, &err) != DEP_OK) return fail(c, &err);
-    if (str_eq(out, bytes)) return EXIT_FINE;
-    if (opt_has(c, "check")) return EXIT_ERRORS;
+    if (str_eq(out, bytes) || opt_has(c, "check")) return fmt_verdict(c, path, str_eq(out, bytes));
     int dir;
     str parent = path_dir(path);
     if (dir_open(parent.n ? parent : S("."), &dir, &err) != DEP_OK) return fail(c, &err);
     dep_status st = file_replace_at(dir, path_base(path), out, 0644, &err);
     close(dir);
-    return st == DEP_OK ? EXIT_FINE : fail(c, &err);
+    if (st != DEP_OK) return fail(c, &err);
+    buf b = buf_new(c->a, 0);
+    text(&b, "wrote "), safe(&b, path), text(&b, "\n");
+    out_buf(&b);
+    return EXIT_FINE;
 }
 
 int verb_fmt(cli *c) {
@@ -167,21 +206,10 @@ int verb_fmt(cli *c) {
     int code = need_agents(c);
     if (code) return code;
     if (workspace_agent(c->w, name, &e, &err) != DEP_OK && !e)
-        return is_path(name) ? fmt_file(c, name) : fail(c, &err);
+        return looks_like_file(name) ? fmt_file(c, name) : fail(c, &err);
     if ((code = writable(c, e))) return code;
-    if (!e->doc || e->diags.errors) {
-        print_diags(c, &e->diags);
-        say(c, "mend the errors first; nothing was written");
-        return EXIT_ERRORS;
-    }
+    if (!e->doc || e->diags.errors) return fmt_errors(c, &e->diags);
     if (definition_format(c->a, e->doc, &out, &err) != DEP_OK) return fail(c, &err);
-    if (str_eq(out, e->def.text)) {
-        say(c, STR_FMT " is in order already", STR_ARG(e->def.file));
-        return EXIT_FINE;
-    }
-    if (opt_has(c, "check")) {
-        say(c, STR_FMT " is not in order", STR_ARG(e->def.file));
-        return EXIT_ERRORS;
-    }
-    return save(c, e, out);
+    bool fine = str_eq(out, e->def.text);
+    return fine || opt_has(c, "check") ? fmt_verdict(c, e->def.file, fine) : save(c, e, out);
 }

@@ -83,6 +83,22 @@ static strs find_manuals(cli *c, int root) {
     return globs;
 }
 
+dep_status put_schema(cli *c, def_layer layer, dep_err *err) {
+    int dir;
+    str where = path_join(c->a, c->w->dirs.config, S("schemas"));
+    buf schema = buf_new(c->a, 0);
+    keytab_schema(&schema, definition_keys());
+    if (layer == LAYER_WORKSPACE) {
+        TRY(dir_make_at(c->w->fd, S(".deputy/schemas"), 0755, &dir, err));
+    } else {
+        TRY(dir_make(where, 0700, err));
+        TRY(dir_open(where, &dir, err));
+    }
+    dep_status st = file_create_at(dir, S("definition.schema.json"), buf_str(&schema), 0644, err);
+    close(dir);
+    return st == DEP_ERR_EXISTS ? DEP_OK : st;
+}
+
 // --- Both kinds
 // ----------------------------------------------------------------------------------------------------------------------
 
@@ -127,6 +143,25 @@ static dep_status sample(cli *c, dep_err *err) {
     return DEP_OK;
 }
 
+// A .gitignore that was there is kept; without these lines notes may be committed, and a person should know.
+static void check_ignored(cli *c) {
+    str bytes, line;
+    dep_err err;
+    bool memory = false, agents = false;
+    if (file_read_at(c->a, c->w->fd, S(".deputy/.gitignore"), FILE_NO_LINKS, 64 * 1024, &bytes, NULL, &err) !=
+        DEP_OK)
+        return;
+    while (bytes.n) {
+        str_cut(bytes, '\n', &line, &bytes);
+        line = str_trim(line);
+        memory |= str_eq(line, S("memory/")) || str_eq(line, S("/memory/"));
+        agents |= str_eq(line, S("agent-memory/")) || str_eq(line, S("/agent-memory/"));
+    }
+    if (!memory || !agents)
+        say(c, "note: .deputy/.gitignore was there and does not name memory/ and agent-memory/: notes may be "
+               "committed");
+}
+
 static dep_status plain(cli *c, dep_err *err) {
     size_t made = 0;
     strs manuals = find_manuals(c, c->w->fd);
@@ -149,7 +184,7 @@ static dep_status plain(cli *c, dep_err *err) {
     if (made > before) TRY(record(c, file, definition_bytes, err));
     buf b = buf_new(c->a, 0);
     if (manuals.n) {
-        text(&b, "manuals found, named as its knowledge:\n");
+        text(&b, made > before ? "manuals found, named as its knowledge:\n" : "manuals found:\n");
         for (vec_each(const str, g, &manuals)) text(&b, "  "), safe(&b, *g), text(&b, "\n");
     } else {
         text(&b, "no manuals found; name some with `deputy set helper knowledge '[{name: Manual, path: "
@@ -158,6 +193,7 @@ static dep_status plain(cli *c, dep_err *err) {
     if (!made) text(&b, "everything was there already; nothing was changed\n");
     text(&b, "Next: `deputy show helper`, then `deputy run helper 'your question'`\n");
     out_buf(&b);
+    check_ignored(c);
     return DEP_OK;
 }
 

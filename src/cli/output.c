@@ -1,9 +1,12 @@
 // cli: printing, failing, asking, and opening the workspace: what every verb needs and does in one way.
 #include "cli/cli_int.h"
 #include <deputy/file.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
+#include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 void out_exact(str bytes) {
@@ -74,6 +77,15 @@ int fail(cli *c, const dep_err *err) {
     return exit_code(err->status);
 }
 
+int fail_with(cli *c, int code, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    str s = str_vfmt(c->a, fmt, ap);
+    va_end(ap);
+    say(c, STR_FMT, STR_ARG(s));
+    return code;
+}
+
 int usage_error(cli *c, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
@@ -124,22 +136,55 @@ int find_agent(cli *c, str name, agent_entry **ret) {
     return st == DEP_OK || (st == DEP_ERR_REFUSED && *ret) ? EXIT_FINE : fail(c, &err);
 }
 
-int ask(cli *c, str question) {
+bool looks_like_file(str s) {
+    return str_chr(s, '/') != SIZE_MAX || str_ends(s, S(".yaml")) || str_ends(s, S(".yml"));
+}
+
+int ask(cli *c, str shown, str question) {
     enum { ANSWER_MS = 10 * 60 * 1000 };
     int tty = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
     if (tty < 0) return -1;
     buf b = buf_new(c->a, 0);
+    buf_add(&b, shown);
     term_add(&b, question, true);
     text(&b, " [y/N] ");
     str q = buf_str(&b);
     fflush(stdout);
-    ssize_t n = write(tty, q.p, q.n);
-    char line[64] = {0};
+    // What was typed before the question is no answer to it.
+    tcflush(tty, TCIFLUSH);
+    size_t done = 0;
+    for (ssize_t n; done < q.n; done += (size_t)n)
+        if ((n = write(tty, q.p + done, q.n - done)) < 0) break;
+    char line[256] = {0};
     struct pollfd p = {.fd = tty, .events = POLLIN};
-    n = n < 0 || poll(&p, 1, ANSWER_MS) <= 0 ? 0 : read(tty, line, sizeof line - 1);
+    ssize_t n = done < q.n || poll(&p, 1, ANSWER_MS) <= 0 ? 0 : read(tty, line, sizeof line - 1);
     close(tty);
     str answer = str_trim(str_n(line, n > 0 ? (size_t)n : 0));
     return str_ieq(answer, S("y")) || str_ieq(answer, S("yes"));
+}
+
+const char *editor_command(const cli *c) {
+    const char *editor = c->in->getenv("VISUAL");
+    if (!editor || !*editor) editor = c->in->getenv("EDITOR");
+    return editor && *editor ? editor : NULL;
+}
+
+int run_editor(cli *c, str path) {
+    const char *editor = editor_command(c);
+    if (!editor) return usage_error(c, "set $VISUAL or $EDITOR to open " STR_FMT, STR_ARG(path));
+    char *command = str_cz(c->a, str_fmt(c->a, "%s \"$1\"", editor)), *file = str_cz(c->a, path);
+    // The person's own editor, in their own environment and terminal: not a child of a delegation.
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        execl("/bin/sh", "sh", "-c", command, "sh", file, (char *)NULL);
+        _exit(127);
+    }
+    int status = -1;
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
+    if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) return EXIT_FINE;
+    say(c, "the editor `%s` did not end well", editor);
+    return EXIT_ERRORS;
 }
 
 dep_status save_definition(cli *c, def_layer layer, str base, str bytes, bool create, bool was_trusted,

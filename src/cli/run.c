@@ -104,40 +104,71 @@ static int renew_trust(cli *c, const agent_entry *e) {
                : fail(c, &err);
 }
 
-// On a terminal a definition that lost its trust is shown with what it gained, and asked about; elsewhere the
-// refusal stands.
-static int ask_trust(cli *c, agent_entry *e) {
-    reach_diff d;
+static bool declares_skill(const cli *c, const definition *def, str location) {
+    for (vec_each(const skill, s, &c->w->skills)) {
+        if (!str_eq(s->location, location)) continue;
+        for (vec_each(const def_name, d, &def->skills))
+            if (skills_get(&c->w->skills, d->name) == s) return true;
+    }
+    return false;
+}
+
+// What this definition rests on and what was changed outside Deputy since it was trusted.
+static dep_status find_changed(cli *c, const agent_entry *e, untrusted_files *ret, dep_err *err) {
+    const definition *def = &e->def;
+    untrusted_files all = {0};
+    str notes = path_join(c->a,
+                          memory_dir(c->a, def->memory == DEF_MEMORY_SHARED ? MEMORY_SHARED : MEMORY_PRIVATE,
+                                     def->identity, str_z(layer_name(def->layer))),
+                          S("/"));
+    TRY(workspace_untrusted(c->w, &all, err));
+    for (vec_each(const untrusted_file, f, &all)) {
+        bool own = str_eq(f->file, def->file);
+        bool used = str_eq(f->kind, S("config")) ||
+                    (str_eq(f->kind, S("skill")) && declares_skill(c, def, f->file)) ||
+                    (str_eq(f->kind, S("memory")) && def->memory && str_starts(f->file, notes));
+        if (own || (used && f->state == TRUST_CHANGED)) vec_push(c->a, ret, *f);
+    }
+    return DEP_OK;
+}
+
+// The definition to run. One that is not trusted, or what it rests on and lost its trust, is shown on a
+// terminal and asked about; elsewhere it is refused with what to type.
+static int take_agent(cli *c, agent_entry **ret) {
+    untrusted_files changed = {0};
     dep_err err;
-    str reach = definition_reach(c->a, &e->def);
-    if (e->state != AGENT_UNTRUSTED || !e->def.valid || !isatty(0)) return EXIT_REFUSED;
-    if (reach_compare(c->a, e->old_reach, reach, &d, &err) != DEP_OK) return fail(c, &err);
-    buf b = buf_new(c->a, 0);
-    safe(&b, e->def.file);
-    text(&b, e->trust == TRUST_NEVER ? " was never trusted. It would reach:\n"
-                                     : " changed outside Deputy. It would gain:\n");
-    for (vec_each(const str, s, &d.gained)) text(&b, "  + "), safe(&b, *s), text(&b, "\n");
-    for (vec_each(const str, s, &d.gates_lost)) text(&b, "  - gate: "), safe(&b, *s), text(&b, "\n");
-    for (vec_each(const str, s, &d.lost)) text(&b, "  - "), safe(&b, *s), text(&b, "\n");
-    str s = buf_str(&b);
-    fwrite(s.p, 1, s.n, stderr);
-    if (ask(c, S("trust this file and run it?")) <= 0) return EXIT_REFUSED;
-    if (workspace_record(c->w, e->def.file, e->def.text, reach, &err) != DEP_OK) return fail(c, &err);
-    e->state = AGENT_EFFECTIVE;
-    return EXIT_FINE;
+    *ret = NULL;
+    dep_status st = workspace_agent(c->w, arg(c, 0), ret, &err);
+    bool untrusted = st != DEP_OK && *ret && (*ret)->state == AGENT_UNTRUSTED && (*ret)->def.valid;
+    if (st != DEP_OK && !untrusted) return fail(c, &err);
+    dep_err why;
+    if (find_changed(c, *ret, &changed, &why) != DEP_OK) return fail(c, &why);
+    if (!changed.n) return st == DEP_OK ? EXIT_FINE : fail(c, &err);
+    if (!isatty(0)) {
+        if (untrusted) return fail(c, &err);
+        for (vec_each(const untrusted_file, f, &changed))
+            say(c, STR_FMT " (%s) changed since it was trusted", STR_ARG(f->file), str_cz(c->a, f->kind));
+        return fail_with(c, EXIT_REFUSED, "see and accept it with `deputy trust --update`");
+    }
+    int code = trust_files(c, &changed, false, S("trust this and run it?"));
+    if (code) return code;
+    c->w = NULL; // what was withheld a moment ago is read anew
+    return need_agent(c, arg(c, 0), ret);
 }
 
 static void print_report(cli *c, const delegate_report *r, bool streamed) {
     buf b = buf_new(c->a, 0);
-    if (!streamed) {
+    if (!streamed && r->report.n) {
         term_add(&b, r->report, true);
         if (!str_ends(r->report, S("\n"))) text(&b, "\n");
         out_buf(&b);
     }
     buf_clear(&b);
-    buf_addf(&b, "%s", deleg_status_name(r->status));
-    if (r->status != DELEG_COMPLETED) text(&b, ": "), safe(&b, r->end_reason);
-    buf_addf(&b, " · %lld turn%s, %lld tool call%s", (long long)r->turns, r->turns == 1 ? "" : "s",
+    bool fine = r->status == DELEG_COMPLETED;
+    text(&b, deleg_status_name(r->status));
+    text(&b, fine ? " · " : ": ");
+    if (!fine) safe(&b, r->end_reason), text(&b, "\n");
+    buf_addf(&b, "%lld turn%s, %lld tool call%s", (long long)r->turns, r->turns == 1 ? "" : "s",
              (long long)r->tool_calls, r->tool_calls == 1 ? "" : "s");
     if (r->usage.input || r->usage.output)
         buf_addf(&b, ", %lld tokens in, %lld out",
@@ -179,8 +210,7 @@ int verb_run(cli *c) {
     print_diags(c, &c->w->diags);
     agent_entry *e = NULL;
     dep_err err;
-    dep_status st = workspace_agent(c->w, arg(c, 0), &e, &err);
-    if (st != DEP_OK && (!e || ask_trust(c, e))) return fail(c, &err);
+    if ((code = take_agent(c, &e))) return code;
     if ((code = read_task(c, &task)) || (code = renew_trust(c, e))) return code;
     catch_signals();
     watcher w = {

@@ -135,7 +135,8 @@ int verb_replay(cli *c) {
         return EXIT_ERRORS;
     }
     if (store_delegation_get(c->a, c->w->store, arg(c, 0), &r, &err) != DEP_OK) return fail(c, &err);
-    if (store_activity_list(c->a, c->w->store, r.id, 0, SIZE_MAX, &items, &err) != DEP_OK) return fail(c, &err);
+    if (store_activity_list(c->a, c->w->store, r.id, 0, SIZE_MAX, &items, &err) != DEP_OK)
+        return fail(c, &err);
     if (c->json) {
         replay_json(c, &r, &items);
         return EXIT_FINE;

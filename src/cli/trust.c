@@ -1,6 +1,9 @@
 // cli: trust, enable and disable. Answers are a person's (rule B16): the whole object is shown and asked on
 // /dev/tty; without a terminal nothing changes and the exit is 3.
 #include "cli/cli_int.h"
+#include <deputy/file.h>
+#include <deputy/skills.h>
+#include <unistd.h>
 
 static void list(cli *c, buf *b, const strs *items, const char *mark, const char *sgr) {
     for (vec_each(const str, s, items)) {
@@ -10,26 +13,47 @@ static void list(cli *c, buf *b, const strs *items, const char *mark, const char
     }
 }
 
-// One file as a person should see it: reach gained first.
-static dep_status show_file(cli *c, buf *b, const untrusted_file *f, dep_err *err) {
+// The bytes that the digest stands for, escaped; false when the file has others by now.
+static bool show_bytes(cli *c, buf *b, const untrusted_file *f) {
+    enum { SHOWN_MAX = MEMORY_FILE_MAX };
+    static_assert(SHOWN_MAX >= DEF_FILE_MAX && SHOWN_MAX >= SKILL_FILE_MAX && SHOWN_MAX >= CONFIG_FILE_MAX);
+    str bytes, line;
+    dep_err err;
+    int root = memory_path(f->file) ? c->w->memory_fd : c->w->fd;
+    if (file_read_at(c->a, root, f->file, FILE_LINKS_INSIDE, SHOWN_MAX, &bytes, NULL, &err) != DEP_OK ||
+        !str_eq(sha256_hex(c->a, bytes), f->sha256))
+        return false;
+    while (bytes.n) {
+        str_cut(bytes, '\n', &line, &bytes);
+        text(b, "      | ");
+        safe(b, str_ends(line, S("\r")) ? str_sub(line, 0, line.n - 1) : line);
+        text(b, "\n");
+    }
+    return true;
+}
+
+// One file as a person should see it: reach gained first, then all of it (rule B16).
+static dep_status show_file(cli *c, buf *b, const untrusted_file *f, bool *whole, dep_err *err) {
     text(b, "  ");
     paint(b, c->color_out, "1", f->file);
     text(b, "  ");
     safe(b, f->kind);
     text(b, f->state == TRUST_NEVER ? ", new" : ", changed since it was trusted");
-    buf_addf(b, ", sha256 %.12s…\n", f->sha256.p);
-    if (f->summary.n) text(b, "      "), safe(b, utf8_cut_chars(f->summary, 200)), text(b, "\n");
-    if (!str_eq(f->kind, S("definition"))) return DEP_OK;
-    if (!f->reach.n) {
+    buf_addf(b, ", sha256 " STR_FMT "…\n", STR_ARG(str_sub(f->sha256, 0, 12)));
+    if (str_eq(f->kind, S("definition")) && f->reach.n) {
+        reach_diff d;
+        TRY(reach_compare(c->a, f->old_reach, f->reach, &d, err));
+        list(c, b, &d.gained, "+", "33");
+        list(c, b, &d.gates_lost, "- gate:", "33");
+        list(c, b, &d.lost, "-", "32");
+        list(c, b, &d.gates_gained, "+ gate:", "32");
+    } else if (str_eq(f->kind, S("definition"))) {
         text(b, "      it has errors: see `deputy check`\n");
-        return DEP_OK;
+    } else if (str_eq(f->kind, S("memory"))) {
+        text(b, "      "), safe(b, f->summary), text(b, "\n");
     }
-    reach_diff d;
-    TRY(reach_compare(c->a, f->old_reach, f->reach, &d, err));
-    list(c, b, &d.gained, "+", "33");
-    list(c, b, &d.gates_lost, "- gate:", "33");
-    list(c, b, &d.lost, "-", "32");
-    list(c, b, &d.gates_gained, "+ gate:", "32");
+    *whole = show_bytes(c, b, f);
+    if (!*whole) text(b, "      it cannot be shown, so it is left out: it changed just now\n");
     return DEP_OK;
 }
 
@@ -58,6 +82,29 @@ static dep_status accept(cli *c, const untrusted_files *files, dep_err *err) {
     return trust_record_all(t, entries, files->n, err);
 }
 
+int trust_files(cli *c, const untrusted_files *files, bool print, str question) {
+    untrusted_files shown = {0};
+    dep_err err;
+    buf b = buf_new(c->a, 0);
+    text(&b, "not trusted in ");
+    safe(&b, c->w->root);
+    text(&b, ":\n");
+    for (vec_each(const untrusted_file, f, files)) {
+        bool whole;
+        if (show_file(c, &b, f, &whole, &err) != DEP_OK) return fail(c, &err);
+        if (whole) vec_push(c->a, &shown, *f);
+    }
+    if (print) out_buf(&b);
+    if (!shown.n) return EXIT_ERRORS;
+    int yes = ask(c, print && isatty(1) ? (str){0} : buf_str(&b), question);
+    if (yes < 0)
+        say(c, "there is no terminal to ask on; nothing was changed. Type `deputy trust` in a terminal");
+    if (yes <= 0) return EXIT_REFUSED;
+    if (accept(c, &shown, &err) != DEP_OK) return fail(c, &err);
+    say(c, "%zu file%s trusted", shown.n, shown.n == 1 ? "" : "s");
+    return shown.n == files->n ? EXIT_FINE : EXIT_ERRORS;
+}
+
 int verb_trust(cli *c) {
     untrusted_files found = {0}, files = {0};
     dep_err err;
@@ -77,37 +124,46 @@ int verb_trust(cli *c) {
         return files.n ? EXIT_REFUSED : EXIT_FINE;
     }
     if (!files.n) {
-        text(&b, "everything this workspace holds is trusted\n");
+        text(&b, found.n ? "nothing that was trusted has changed; `deputy trust` shows what is new\n"
+                         : "everything this workspace holds is trusted\n");
         out_buf(&b);
         return EXIT_FINE;
     }
-    text(&b, "not trusted in ");
-    safe(&b, c->w->root);
-    text(&b, ":\n");
-    for (vec_each(const untrusted_file, f, &files))
-        if (show_file(c, &b, f, &err) != DEP_OK) return fail(c, &err);
-    out_buf(&b);
-    int yes = ask(c, str_fmt(c->a, "trust these %zu file%s?", files.n, files.n == 1 ? "" : "s"));
-    if (yes < 0)
-        say(c, "there is no terminal to ask on; nothing was changed. Type `deputy trust` in a terminal");
-    if (yes <= 0) return EXIT_REFUSED;
-    if (accept(c, &files, &err) != DEP_OK) return fail(c, &err);
-    say(c, "%zu file%s trusted", files.n, files.n == 1 ? "" : "s");
-    return EXIT_FINE;
+    return trust_files(c, &files, true,
+                       str_fmt(c->a, "trust %s %zu file%s?", files.n == 1 ? "this" : "these", files.n,
+                               files.n == 1 ? "" : "s"));
 }
 
 // --- Switches
 // ------------------------------------------------------------------------------------------------------------------------
 
-static int set_switch(cli *c, const agent_entry *e, const char *value) {
-    dep_err err;
+static int switch_store(cli *c, str key, str value, dep_err *err) {
     if (c->w->store) store_close(c->w->store);
     c->w->store = NULL;
-    if (workspace_store(c->w, false, &err) != DEP_OK) return fail(c, &err);
-    str key = str_fmt(c->a, "switch:%s:" STR_FMT, layer_name(e->def.layer), STR_ARG(e->def.identity));
-    if (store_setting_set(c->w->store, key, str_z(value), &err) != DEP_OK) return fail(c, &err);
-    say(c, "\"" STR_FMT "\" (" STR_FMT ") is %s", STR_ARG(e->def.name), STR_ARG(e->def.file),
-        str_eq(str_z(value), S("off")) ? "off" : "on");
+    TRY(workspace_store(c->w, false, err));
+    return store_setting_set(c->w->store, key, value, err);
+}
+
+static str switch_key_of(cli *c, def_layer layer, str identity) {
+    return str_fmt(c->a, "switch:%s:" STR_FMT, layer_name(layer), STR_ARG(identity));
+}
+
+void switch_move(cli *c, def_layer layer, str from, str to) {
+    dep_err err;
+    str key = switch_key_of(c, layer, from), was = {0};
+    for (vec_each(const setting, s, &c->w->settings))
+        if (str_eq(s->key, key)) was = s->value;
+    if (!was.n) return;
+    if ((to.n && switch_store(c, switch_key_of(c, layer, to), was, &err) != DEP_OK) ||
+        switch_store(c, key, S(""), &err) != DEP_OK)
+        say(c, "its switch did not follow: %s", err.msg);
+}
+
+static int set_switch(cli *c, const agent_entry *e, const char *value) {
+    dep_err err;
+    if (switch_store(c, switch_key_of(c, e->def.layer, e->def.identity), str_z(value), &err) != DEP_OK)
+        return fail(c, &err);
+    say(c, "\"" STR_FMT "\" (" STR_FMT ") is %s", STR_ARG(e->def.name), STR_ARG(e->def.file), value);
     return EXIT_FINE;
 }
 
@@ -137,9 +193,13 @@ int verb_enable(cli *c) {
     term_add(&b, e->def.text, true);
     text(&b, "\n");
     out_buf(&b);
-    int yes = ask(c, str_fmt(c->a, "enable \"" STR_FMT "\"?", STR_ARG(e->def.name)));
+    int yes = ask(c, isatty(1) ? (str){0} : buf_str(&b),
+                  str_fmt(c->a, "enable \"" STR_FMT "\"?", STR_ARG(e->def.name)));
     if (yes < 0)
-        say(c, "there is no terminal to ask on; nothing was changed. Type `deputy enable` in a terminal");
+        say(c,
+            "there is no terminal to ask on; nothing was changed. Type `deputy enable " STR_FMT
+            "` in a terminal",
+            STR_ARG(arg(c, 0)));
     if (yes <= 0) return EXIT_REFUSED;
     return set_switch(c, e, "on");
 }

@@ -1,8 +1,9 @@
 // cli: new, copy and rm: whole files. A taken identity is refused before anything is written.
 #include "cli/cli_int.h"
 #include <deputy/file.h>
+#include <deputy/memory.h>
 #include <errno.h>
-#include <sys/wait.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 // Refuses when the layer has this identity already, naming the owner; an identity of a nearer or farther
@@ -20,28 +21,40 @@ static int check_free(cli *c, def_layer layer, str identity, str name) {
     return EXIT_FINE;
 }
 
-static int edit_file(cli *c, str path) {
-    const char *editor = c->in->getenv("VISUAL");
-    if (!editor || !*editor) editor = c->in->getenv("EDITOR");
-    if (!editor || !*editor) {
-        say(c, "set $VISUAL or $EDITOR to open " STR_FMT, STR_ARG(path));
-        return EXIT_FINE;
-    }
-    // The person's own editor, in their own environment and terminal: not a child of a delegation.
-    fflush(stdout);
-    pid_t pid = fork();
-    if (pid == 0) {
-        execl("/bin/sh", "sh", "-c", str_cz(c->a, str_fmt(c->a, "%s \"$1\"", editor)), "sh",
-              str_cz(c->a, path), (char *)NULL);
-        _exit(127);
-    }
-    int status = 0;
-    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
-    if (pid < 0 || !WIFEXITED(status) || WEXITSTATUS(status)) {
-        say(c, "the editor did not end well");
-        return EXIT_ERRORS;
-    }
-    return EXIT_FINE;
+// A file name for a new definition that nothing in the layer has: names that differ may give one file name,
+// and after a rename the old name's file is another's.
+static str free_base(cli *c, def_layer layer, str identity) {
+    enum { TRIES = 1000 };
+    str base = definition_file_name(c->a, identity), stem = str_sub(base, 0, base.n - 5), where;
+    int dir;
+    dep_err err;
+    struct stat st;
+    if (workspace_layer_dir(c->w, layer, false, &dir, &where, &err) != DEP_OK) return base;
+    for (int i = 2; i < TRIES && fstatat(dir, str_cz(c->a, base), &st, AT_SYMLINK_NOFOLLOW) == 0; i++)
+        base = str_fmt(c->a, STR_FMT "-%d.yaml", STR_ARG(stem), i);
+    return base;
+}
+
+// Where notes of an earlier definition of this name are kept; empty when there are none.
+static str former_notes(const cli *c, def_layer layer, str identity) {
+    str dir = memory_dir(c->a, MEMORY_PRIVATE, identity, str_z(layer_name(layer)));
+    int fd;
+    dep_err err;
+    if (!dir.n || dir_open_at(c->w->memory_fd, dir, FILE_NO_LINKS, &fd, &err) != DEP_OK) return (str){0};
+    close(fd);
+    return dir;
+}
+
+static void wrote(cli *c, const definition *def, str shown, const char *memory) {
+    str notes = former_notes(c, def->layer, def->identity);
+    buf b = buf_new(c->a, 0);
+    text(&b, "wrote "), safe(&b, shown);
+    if (def->memory == DEF_MEMORY_PRIVATE && !notes.n) text(&b, memory);
+    text(&b, "\n");
+    out_buf(&b);
+    if (def->memory == DEF_MEMORY_PRIVATE && notes.n)
+        say(c, "note: notes of an earlier \"" STR_FMT "\" are kept in " STR_FMT " and are its memory now",
+            STR_ARG(def->name), STR_ARG(notes));
 }
 
 static void print_problems(cli *c, const diags *d, diag_severity worst) {
@@ -88,16 +101,17 @@ int verb_new(cli *c) {
         vec_push(c->a, &o.tools, S("glob"));
         vec_push(c->a, &o.tools, S("grep"));
     }
-    str bytes = definition_text(c->a, &o), base = definition_file_name(c->a, identity), shown;
+    if (opt_has(c, "edit") && !editor_command(c)) return usage_error(c, "--edit needs $VISUAL or $EDITOR");
+    str bytes = definition_text(c->a, &o), base = free_base(c, layer, identity), shown;
     definition def;
     if ((code = check_text(c, layer, base, bytes, &def))) return code;
-    if (save_definition(c, layer, base, bytes, true, true, &shown, &err) != DEP_OK) return fail(c, &err);
-    buf b = buf_new(c->a, 0);
-    text(&b, "wrote "), safe(&b, shown), text(&b, "\n");
-    out_buf(&b);
+    if (save_definition(c, layer, base, bytes, true, true, &shown, &err) != DEP_OK ||
+        put_schema(c, layer, &err) != DEP_OK)
+        return fail(c, &err);
+    wrote(c, &def, shown, "");
     str path = layer == LAYER_SYSTEM ? shown : path_join(c->a, c->w->root, shown);
     if (!opt_has(c, "edit")) return EXIT_FINE;
-    if ((code = edit_file(c, path))) return code;
+    if ((code = run_editor(c, path))) return code;
     // The person has just written it at our prompt: what they saved is what they accept.
     str edited;
     if (file_read(c->a, path, DEF_FILE_MAX, &edited, &err) != DEP_OK) return fail(c, &err);
@@ -115,7 +129,14 @@ int verb_copy(cli *c) {
     int code = find_agent(c, arg(c, 0), &e);
     if (code) return code;
     if (!e->def.text.n || !e->doc)
-        return usage_error(c, "the file of \"" STR_FMT "\" cannot be read", STR_ARG(arg(c, 0)));
+        return fail_with(c, EXIT_ERRORS, "the file of \"" STR_FMT "\" cannot be read", STR_ARG(arg(c, 0)));
+    // A copy of a file that nobody has accepted is not accepted by being copied, and the system's layer knows
+    // no trust.
+    bool trusted = e->trust == TRUST_OK;
+    if (!trusted && layer == LAYER_SYSTEM)
+        return fail_with(c, EXIT_REFUSED,
+                         STR_FMT " is not trusted; see and accept it with `deputy trust`, then copy it",
+                         STR_ARG(e->def.file));
     str name = as.n ? as : e->def.name, identity, nfc;
     if (name_check(c->a, name, &nfc, &identity, &err) != DEP_OK) return fail(c, &err);
     if ((code = check_free(c, layer, identity, name))) return code;
@@ -124,15 +145,18 @@ int verb_copy(cli *c) {
                           definition_key_order(), &bytes, &err) != DEP_OK)
         return fail(c, &err);
     definition def;
-    str base = definition_file_name(c->a, identity);
+    str base = free_base(c, layer, identity);
     if ((code = check_text(c, layer, base, bytes, &def))) return code;
-    // A copy of a file that nobody has accepted is not accepted by being copied.
-    bool trusted = e->trust == TRUST_OK;
     if (save_definition(c, layer, base, bytes, true, trusted, &shown, &err) != DEP_OK) return fail(c, &err);
-    buf b = buf_new(c->a, 0);
-    text(&b, "wrote "), safe(&b, shown), text(&b, "; its memory starts empty\n");
-    out_buf(&b);
+    wrote(c, &def, shown, "; its memory starts empty");
     return EXIT_FINE;
+}
+
+// Another file of the same layer and name, that the switch and the notes belong to as well.
+static const agent_entry *twin_of(const cli *c, const agent_entry *e) {
+    for (vec_each(const agent_entry, o, &c->w->agents))
+        if (o != e && o->def.layer == e->def.layer && str_eq(o->def.identity, e->def.identity)) return o;
+    return NULL;
 }
 
 int verb_rm(cli *c) {
@@ -141,15 +165,15 @@ int verb_rm(cli *c) {
     int code = find_agent(c, arg(c, 0), &e), dir;
     str where;
     if (code) return code;
+    if (workspace_layer_dir(c->w, e->def.layer, false, &dir, &where, &err) != DEP_OK) return fail(c, &err);
     if (!opt_has(c, "yes")) {
-        int yes = ask(c, str_fmt(c->a, "remove " STR_FMT "?", STR_ARG(e->def.file)));
+        int yes = ask(c, (str){0}, str_fmt(c->a, "remove " STR_FMT "?", STR_ARG(e->def.file)));
         if (yes < 0) {
             say(c, "there is no terminal to ask on; add --yes to remove " STR_FMT, STR_ARG(e->def.file));
             return EXIT_REFUSED;
         }
-        if (!yes) return EXIT_ERRORS;
+        if (!yes) return EXIT_REFUSED;
     }
-    if (workspace_layer_dir(c->w, e->def.layer, false, &dir, &where, &err) != DEP_OK) return fail(c, &err);
     if (unlinkat(dir, str_cz(c->a, e->def.base), 0) != 0) {
         (void)err_os(&err, errno, STR_FMT, STR_ARG(e->def.file));
         return fail(c, &err);
@@ -165,5 +189,9 @@ int verb_rm(cli *c) {
         if (o->state == AGENT_SHADOWED && str_eq(o->shadowed_by, e->def.file))
             text(&b, "in effect now: "), safe(&b, o->def.file), text(&b, "\n");
     out_buf(&b);
+    if (twin_of(c, e)) return EXIT_FINE;
+    switch_move(c, e->def.layer, e->def.identity, (str){0});
+    str notes = former_notes(c, e->def.layer, e->def.identity);
+    if (notes.n) say(c, "note: its notes are kept in " STR_FMT, STR_ARG(notes));
     return EXIT_FINE;
 }
