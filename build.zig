@@ -195,6 +195,7 @@ const suites = [_][]const u8{
     "base_sys",
     "base_utf8",
     "definition_parse",
+    "definition_reach",
     "memory_entry",
     "memory_guard",
     "memory_race",
@@ -241,6 +242,7 @@ const bench_programs = [_][]const u8{
 const support_files = [_][]const u8{
     "dir_fixture.c",
     "support.c",
+    "ws_fixture.c",
 };
 
 /// pkg-config names. Those with an archive in Debian are linked statically into release builds: start-up then costs a

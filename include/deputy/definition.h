@@ -100,11 +100,13 @@ typedef struct {
     // Residency
     bool has_resident;
     VEC(def_name) resident;
+    def_place resident_at;
     // Gates
     bool has_confirm, has_review;
     VEC(def_gate) confirm, review;
     // Permissions: no block, or one with any of the axes
     bool has_permissions;
+    def_place permissions_at;
     def_axis read, write, run, net;
     // Budgets; 0: not declared
     int64_t max_turns, minutes, tokens;
@@ -127,7 +129,7 @@ const char *const *definition_key_order(void);
 
 // Parses the bytes of one file. Never fails for what the text holds: faults go to `d`, and `ret->valid` says
 // whether it may run. An invalid one keeps its name (from the text where it can be read, else the base name).
-// file: for diagnostics. Codes DEF001… in src/definition/check.c.
+// file: for diagnostics. Codes DEF001… in src/definition/definition_int.h.
 [[nodiscard]] dep_status definition_parse(arena *a, str file, str base, def_layer layer, str bytes,
                                           bool strict, definition *ret, ydoc **doc, diags *d, dep_err *err);
 // Rules that hold at save only: knowledge needs read, …; adds errors to d.
@@ -153,13 +155,14 @@ str definition_text(arena *a, const definition_new_opts *o);
 // top-level key.
 [[nodiscard]] dep_status definition_format(arena *a, const ydoc *doc, str *ret, dep_err *err);
 
-// What the file may reach, as canonical JSON: tools, skills, servers, knowledge, memory, permissions, gates.
-// Stored with trust.
+// What a valid file may reach, as canonical JSON: tools, skills, servers, knowledge, memory, permissions,
+// gates; its form is in src/definition/reach.c. Stored with trust.
 str definition_reach(arena *a, const definition *def);
 typedef struct {
     strs gained, lost, gates_gained, gates_lost;
 } reach_diff;
-// old, new: reach JSON; empty counts as nothing. A gate that is lost is also growth.
+// old, new: reach JSON; empty counts as nothing, and so does what has another form. A gate that is lost is
+// also growth, unless another one holds as much, or all that it gated is gone.
 [[nodiscard]] dep_status reach_compare(arena *a, str old_reach, str new_reach, reach_diff *ret, dep_err *err);
 static inline bool reach_grew(const reach_diff *d) {
     return d->gained.n || d->gates_lost.n;

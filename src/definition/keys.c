@@ -51,6 +51,7 @@ static const key_row source_rows[] = {
     {.name = "path",
      .type = KEY_STRINGS,
      .flags = KEY_REQUIRED,
+     .min = 1,
      .max = DEF_PATHS_MAX,
      .help = "Glob, or list of globs, relative to the workspace: ./docs/**/*.md. A plain directory means "
              "everything below it."},
@@ -152,7 +153,6 @@ static const key_row rows[] = {
     {.name = "description",
      .type = KEY_TEXT,
      .flags = KEY_REQUIRED,
-     .min = 1,
      .max = DEF_DESCRIPTION_MAX,
      .help = "The routing label: when a main agent should hand a task to this subagent, and when not."},
     {.name = "tools",

@@ -24,6 +24,15 @@ void report(const parse_ctx *c, const ynode *n, diag_severity sev, const char *c
     yaml_diag(c->doc, n, c->d, (diag){.severity = sev, .code = code, .msg = msg, .hint = hint});
 }
 
+void report_item(const parse_ctx *c, const key_item *it, const char *code, str msg, str hint) {
+    diag e = {.severity = SEV_ERROR, .code = code, .msg = msg, .hint = hint};
+    if (it->at && it->node->kind == YAML_NODE_SCALAR && it->text.n < it->node->end - it->node->start) {
+        yaml_diag_span(c->doc, it->node, it->at, it->at + it->text.n, c->d, e);
+    } else {
+        yaml_diag(c->doc, it->node, c->d, e);
+    }
+}
+
 static str scalar(const ynode *n) {
     return n && n->kind == YAML_NODE_SCALAR && !yaml_is_null(n) ? n->text : (str){0};
 }
@@ -40,22 +49,23 @@ static str base_name_of(str base) {
 static void take_name(parse_ctx *c, const ynode *root) {
     definition *def = c->def;
     const ynode *n = yaml_get(root, S("name"));
-    str name = str_trim(scalar(n));
+    str name = scalar(n);
     dep_err err;
     def->name_at = place_of(c, n);
     if (!name.n) {
         name = base_name_of(def->base);
         def->name_from_file = true;
-        if (root && (!n || n->kind == YAML_NODE_SCALAR))
+        if (root && !n)
             report(c, n, SEV_WARNING, "DEF001",
                    str_fmt(c->a, "no name: the file's base name \"" STR_FMT "\" is used", STR_ARG(name)),
-                   str_fmt(c->a, "write `name: " STR_FMT "`", STR_ARG(name)));
+                   str_fmt(c->a, "write `name: " STR_FMT "`", STR_ARG(yaml_scalar_text(c->a, name, false))));
     }
     if (name_check(c->a, name, &def->name, &def->identity, &err) != DEP_OK) {
         report(c, n, SEV_ERROR, "DEF002", str_z(err.msg),
                S("use letters, digits, blanks, '.', '_' and '-', for example `customer-service`"));
-        def->name = utf8_repair(c->a, name);
-        def->identity = utf8_fold(c->a, utf8_cut(def->name, DEF_NAME_BYTES));
+        // It cannot run, but keeps the name that was meant.
+        def->name = utf8_cut(str_trim(utf8_repair(c->a, name)), DEF_NAME_BYTES);
+        def->identity = utf8_fold(c->a, def->name);
     }
 }
 
@@ -64,14 +74,15 @@ static void take_texts(parse_ctx *c, const ynode *root) {
     const ynode *n = yaml_get(root, S("description"));
     def->description = str_trim(scalar(n));
     def->description_at = place_of(c, n);
-    if (n && n->kind == YAML_NODE_SCALAR && !def->description.n)
-        report(c, n, SEV_ERROR, "DEF003", S("the description is empty"),
-               S("say in a sentence when a main agent should hand a task to this subagent"));
+    if (n && n->kind == YAML_NODE_SCALAR && !yaml_is_null(n) && !def->description.n)
+        report(c, n, SEV_WARNING, "DEF003",
+               S("the description is empty: no main agent can tell when to use this subagent"),
+               S("say in a sentence when to hand a task to it, and when not"));
     n = yaml_get(root, S("prompt"));
     def->prompt = scalar(n);
     def->prompt_at = place_of(c, n);
-    if (n && n->kind == YAML_NODE_SCALAR && !str_trim(def->prompt).n)
-        report(c, n, SEV_ERROR, "DEF027", S("the prompt is empty"),
+    if (def->prompt.n && !str_trim(def->prompt).n)
+        report(c, n, SEV_ERROR, "DEF027", S("the prompt is blank"),
                S("write what the subagent should do and how it should report, below `prompt: |`"));
     n = yaml_get(root, S("color"));
     def->color = scalar(n);
@@ -79,7 +90,7 @@ static void take_texts(parse_ctx *c, const ynode *root) {
     def->model = str_trim(scalar(n));
     def->model_at = place_of(c, n);
     size_t slash = str_chr(def->model, '/');
-    if (def->model.n && (slash == SIZE_MAX || slash == 0 || slash + 1 == def->model.n))
+    if (def->model.n > 2 && (slash == SIZE_MAX || slash == 0 || slash + 1 == def->model.n))
         report(
             c, n, SEV_ERROR, "DEF019",
             str_fmt(c->a, "the model \"" STR_FMT "\" is not of the form provider/model", STR_ARG(def->model)),
@@ -98,23 +109,19 @@ static void add_tool(parse_ctx *c, const tool_spec *t, def_place at) {
 }
 
 static void take_tool(parse_ctx *c, const key_item *it) {
-    str name = str_trim(it->text);
+    str name = str_trim(it->text), shown = utf8_cut_chars(name, 60);
     size_t paren = str_chr(name, '(');
+    if (!name.n || str_ieq(name, S("all"))) return; // the table has reported them
     if (paren != SIZE_MAX) {
         str head = str_sub(name, 0, paren);
-        report(c, it->node, SEV_ERROR, "DEF006",
-               str_fmt(c->a,
-                       "\"" STR_FMT
-                       "\" has a condition in parentheses, and Deputy never widens it to the whole tool",
-                       STR_ARG(name)),
-               str_ieq(head, S("bash")) ? S("narrow commands with `permissions.run`, or leave the tool out")
-                                        : S("narrow with `permissions`, or leave the tool out"));
-        return;
-    }
-    if (str_ieq(name, S("all"))) {
-        report(c, it->node, SEV_ERROR, "DEF007",
-               str_fmt(c->a, "\"" STR_FMT "\" in a list is not a tool", STR_ARG(name)),
-               S("write the exact scalar `tools: all` with `resident`, or list the tools"));
+        report_item(c, it, "DEF006",
+                    str_fmt(c->a,
+                            "\"" STR_FMT
+                            "\" has a condition in parentheses, and Deputy never widens it to the whole tool",
+                            STR_ARG(shown)),
+                    str_ieq(head, S("bash"))
+                        ? S("narrow commands with `permissions.run`, or leave the tool out")
+                        : S("narrow with `permissions`, or leave the tool out"));
         return;
     }
     const tool_spec *t = toolspec_find(name);
@@ -124,19 +131,18 @@ static void take_tool(parse_ctx *c, const key_item *it) {
     }
     const tool_foreign *f = toolspec_foreign(name);
     if (f && f->deputy) {
-        report(c, it->node, SEV_ERROR, "DEF005",
-               str_fmt(c->a, "\"" STR_FMT "\" is another host's name", STR_ARG(name)),
-               str_fmt(c->a, "write `%s`", f->deputy));
+        report_item(c, it, "DEF005", str_fmt(c->a, "\"" STR_FMT "\" is another host's name", STR_ARG(shown)),
+                    str_fmt(c->a, "write `%s`", f->deputy));
     } else if (f) {
-        report(c, it->node, SEV_ERROR, "DEF005",
-               str_fmt(c->a, "\"" STR_FMT "\" cannot be granted in `tools`", STR_ARG(name)), str_z(f->why));
+        report_item(c, it, "DEF005",
+                    str_fmt(c->a, "\"" STR_FMT "\" cannot be granted in `tools`", STR_ARG(shown)),
+                    str_z(f->why));
     } else {
         const char *near = toolspec_nearest(name);
-        report(c, it->node, SEV_ERROR, "DEF004",
-               str_fmt(c->a, "there is no tool \"" STR_FMT "\"", STR_ARG(name)),
-               near ? str_fmt(c->a, "did you mean `%s`?", near)
-                    : S("tools are: bash read write edit glob grep task_output task_stop WebFetch WebSearch "
-                        "use_skill todo"));
+        report_item(c, it, "DEF004", str_fmt(c->a, "there is no tool \"" STR_FMT "\"", STR_ARG(shown)),
+                    near ? str_fmt(c->a, "did you mean `%s`?", near)
+                         : S("tools are: bash read write edit glob grep task_output task_stop WebFetch "
+                             "WebSearch use_skill todo"));
     }
 }
 
@@ -151,12 +157,6 @@ static void take_tools(parse_ctx *c, const ynode *root) {
         const tool_spec *all = toolspec_all(&count);
         for (size_t i = 0; i < count; i++)
             if (all[i].flags & TOOL_GRANTABLE) add_tool(c, &all[i], def->tools_at);
-        return;
-    }
-    if (n->kind == YAML_NODE_SCALAR && str_ieq(str_trim(n->text), S("all"))) {
-        report(c, n, SEV_ERROR, "DEF007",
-               str_fmt(c->a, "\"" STR_FMT "\" is not the scalar `all`", STR_ARG(n->text)),
-               S("write `tools: all`"));
         return;
     }
     key_items items = {0};
@@ -200,9 +200,16 @@ static strs take_strings(parse_ctx *c, const ynode *n) {
 // --- mcp
 // ---------------------------------------------------------------------------------------------------------------------
 
-static void add_server(parse_ctx *c, def_server s) {
-    for (vec_each(def_server, o, &c->def->servers))
-        if (str_eq(o->name, s.name)) return;
+static void add_server(parse_ctx *c, const ynode *n, def_server s) {
+    for (vec_each(def_server, o, &c->def->servers)) {
+        if (!str_eq(o->name, s.name)) continue;
+        // Of two entries one would be lost, and with it perhaps what it leaves out.
+        report(c, n, SEV_ERROR, "DEF016",
+               str_fmt(c->a, "the server \"" STR_FMT "\" is declared twice (the other one in line %u)",
+                       STR_ARG(utf8_cut_chars(s.name, 60)), o->at.line),
+               S("keep one entry, with everything that narrows it"));
+        return;
+    }
     if (c->def->servers.n < DEF_SERVERS_MAX && s.name.n) vec_push(c->a, &c->def->servers, s);
 }
 
@@ -212,7 +219,7 @@ static void take_servers(parse_ctx *c, const ynode *n) {
         key_items items = {0};
         keytab_names(c->a, c->doc, n, &items);
         for (vec_each(const key_item, it, &items))
-            add_server(c, (def_server){.name = it->text, .at = item_place(c, it)});
+            add_server(c, n, (def_server){.name = it->text, .at = item_place(c, it)});
         return;
     }
     for (const ynode *e = n->child; e; e = e->next) {
@@ -226,7 +233,7 @@ static void take_servers(parse_ctx *c, const ynode *n) {
             s.include = take_strings(c, include);
             yaml_bool(yaml_get(e, S("readonly")), &s.readonly);
         }
-        add_server(c, s);
+        add_server(c, e, s);
     }
 }
 
@@ -245,32 +252,39 @@ static void take_mcp(parse_ctx *c, const ynode *root) {
 // --- knowledge
 // -----------------------------------------------------------------------------------------------------------------
 
-static void check_glob(parse_ctx *c, const ynode *n, str pattern) {
+static void check_office(parse_ctx *c, const ynode *n, str pattern) {
     static const char *const office[] = {".pdf", ".doc", ".docx", ".xls", ".xlsx", ".ppt", ".pptx", ".odt"};
-    glob_pat *g;
-    dep_err err;
-    if (glob_compile(c->a, pattern, &g, &err) != DEP_OK) {
-        report(c, n, SEV_ERROR, "DEF012",
-               str_fmt(c->a, "the path \"" STR_FMT "\" cannot be used: %s", STR_ARG(pattern), err.msg),
-               S("write a glob relative to the workspace, such as `./docs/**/*.md`"));
-        return;
-    }
+    str lower = str_lower(c->a, pattern);
     for (size_t i = 0; i < sizeof office / sizeof *office; i++)
-        if (str_ends(str_lower(c->a, pattern), str_z(office[i])))
+        if (str_ends(lower, str_z(office[i])))
             report(c, n, SEV_WARNING, "DEF013",
                    str_fmt(c->a, "the search reads text; %s files are named as skipped", office[i]),
                    S("keep a text or Markdown copy beside the file"));
 }
 
-static void take_globs(parse_ctx *c, const ynode *n, strs *out) {
-    *out = take_strings(c, n);
-    if (!n) return;
-    if (n->kind == YAML_NODE_SCALAR) {
-        if (str_trim(n->text).n) check_glob(c, n, str_trim(n->text));
-        return;
+// paths: what is searched; else what is left out of it.
+static void take_globs(parse_ctx *c, const ynode *n, bool paths, strs *out) {
+    *out = (strs){0};
+    if (!n || n->kind == YAML_NODE_MAP) return;
+    key_items items = {0};
+    keytab_strings(c->a, n, &items);
+    for (vec_each(const key_item, it, &items)) {
+        str pattern = str_trim(it->text);
+        glob_pat *g;
+        dep_err err;
+        if (!pattern.n) continue;
+        dep_status st = glob_compile(c->a, pattern, &g, &err);
+        if (st == DEP_ERR_NOMEM) c->nomem = true;
+        if (st != DEP_OK) {
+            report(c, it->node, SEV_ERROR, "DEF012",
+                   str_fmt(c->a, "the path \"" STR_FMT "\" cannot be used: %s",
+                           STR_ARG(utf8_cut_chars(pattern, 200)), err.msg),
+                   S("write a glob relative to the workspace, such as `./docs/**/*.md`"));
+            continue;
+        }
+        if (paths) check_office(c, it->node, pattern);
+        vec_push(c->a, out, pattern);
     }
-    for (const ynode *e = n->child; e && n->kind == YAML_NODE_LIST; e = e->next)
-        if (e->kind == YAML_NODE_SCALAR && str_trim(e->text).n) check_glob(c, e, str_trim(e->text));
 }
 
 static void take_knowledge(parse_ctx *c, const ynode *root) {
@@ -285,8 +299,8 @@ static void take_knowledge(parse_ctx *c, const ynode *root) {
             report(c, encoding, SEV_ERROR, "DEF028",
                    str_fmt(c->a, "the encoding \"" STR_FMT "\" is not known", STR_ARG(s.encoding)),
                    S("such as UTF-8, UTF-16LE, GB18030, Big5, Shift_JIS, EUC-KR or windows-1252"));
-        take_globs(c, yaml_get(e, S("path")), &s.path);
-        take_globs(c, yaml_get(e, S("exclude")), &s.exclude);
+        take_globs(c, yaml_get(e, S("path")), true, &s.path);
+        take_globs(c, yaml_get(e, S("exclude")), false, &s.exclude);
         for (vec_each(def_source, o, &c->def->sources))
             if (s.name.n && str_eq(o->name, s.name))
                 report(c, e, SEV_ERROR, "DEF014",
@@ -323,6 +337,13 @@ static void take_gates(parse_ctx *c, const ynode *n, bool confirm) {
     }
 }
 
+// The i-th item that take_strings keeps.
+static const ynode *axis_item(const ynode *list, size_t i) {
+    for (const ynode *e = list->child; e; e = e->next)
+        if (str_trim(scalar(e)).n && i-- == 0) return e;
+    return list;
+}
+
 static void take_axis(parse_ctx *c, const ynode *map, str key, bool paths, def_axis *out) {
     const ynode *n = yaml_get(map, key);
     out->present = n != NULL;
@@ -330,15 +351,34 @@ static void take_axis(parse_ctx *c, const ynode *map, str key, bool paths, def_a
     out->entries = take_strings(c, n);
     if (!paths) return;
     for (size_t i = 0; i < out->entries.n; i++) {
-        str rel;
-        if (path_normal(c->a, out->entries.p[i], &rel)) {
-            out->entries.p[i] = rel;
+        str rel, *entry = &out->entries.p[i];
+        const ynode *at = n->kind == YAML_NODE_LIST ? axis_item(n, i) : n;
+        if (!path_normal(c->a, *entry, &rel)) {
+            report(c, at, SEV_ERROR, "DEF022",
+                   str_fmt(c->a, "the prefix \"" STR_FMT "\" leaves the workspace",
+                           STR_ARG(utf8_cut_chars(*entry, 200))),
+                   S("write a path relative to the workspace, such as `docs`, or `.` for all of it"));
             continue;
         }
-        report(c, n, SEV_ERROR, "DEF022",
-               str_fmt(c->a, "the prefix \"" STR_FMT "\" leaves the workspace", STR_ARG(out->entries.p[i])),
-               S("write a path relative to the workspace, such as `docs`, or `.` for all of it"));
+        if (str_chr(rel, '*') != SIZE_MAX)
+            report(c, at, SEV_ERROR, "DEF017",
+                   str_fmt(c->a, "\"" STR_FMT "\" is a pattern; here stands a path, and all below it counts",
+                           STR_ARG(utf8_cut_chars(*entry, 200))),
+                   S("write the folder alone, such as `docs`"));
+        *entry = rel.n ? rel : S(".");
     }
+}
+
+// Digits with at most one point inside, above 0 and up to a million.
+static bool price(arena *a, str s, double *ret) {
+    size_t points = 0;
+    for (size_t i = 0; i < s.n; i++) {
+        if (s.p[i] == '.') points++;
+        if ((s.p[i] < '0' || s.p[i] > '9') && (s.p[i] != '.' || i == 0 || i + 1 == s.n)) return false;
+    }
+    if (!s.n || points > 1) return false;
+    *ret = strtod(str_cz(a, s), NULL);
+    return *ret > 0 && *ret <= 1e6;
 }
 
 static void take_limits(parse_ctx *c, const ynode *root) {
@@ -355,17 +395,17 @@ static void take_limits(parse_ctx *c, const ynode *root) {
     n = yaml_get(limits, S("cost"));
     def->cost_at = place_of(c, n);
     def->has_cost = n != NULL;
-    if (!n || n->kind != YAML_NODE_SCALAR) return;
-    char *end, *text = str_cz(c->a, n->text);
-    def->cost = strtod(text, &end);
-    if (*end || end == text || !(def->cost > 0) || def->cost > 1e6)
+    if (!n || n->kind != YAML_NODE_SCALAR || yaml_is_null(n)) return;
+    if (!price(c->a, n->text, &def->cost)) {
         report(c, n, SEV_ERROR, "DEF018",
-               str_fmt(c->a, "the cost limit \"" STR_FMT "\" is not a price above 0", STR_ARG(n->text)),
+               str_fmt(c->a, "the cost limit \"" STR_FMT "\" is not a price above 0",
+                       STR_ARG(utf8_cut_chars(n->text, 60))),
                S("write a number such as 0.50"));
-    else
+    } else {
         report(c, n, SEV_WARNING, "DEF018",
                S("cost limits are not enforced yet: `run` refuses this definition with \"not yet\""),
                S("use `limits.tokens` and `maxTurns` for now"));
+    }
 }
 
 static void take_rest(parse_ctx *c, const ynode *root) {
@@ -376,6 +416,7 @@ static void take_rest(parse_ctx *c, const ynode *root) {
     if (str_eq(scalar(n), S("shared"))) def->memory = DEF_MEMORY_SHARED;
     n = yaml_get(root, S("resident"));
     def->has_resident = n != NULL;
+    def->resident_at = place_of(c, n);
     take_names(c, n, add_resident);
     const ynode *approval = yaml_get(root, S("approval"));
     def->has_confirm = yaml_get(approval, S("confirm")) != NULL;
@@ -384,6 +425,7 @@ static void take_rest(parse_ctx *c, const ynode *root) {
     take_gates(c, yaml_get(approval, S("review")), false);
     const ynode *permissions = yaml_get(root, S("permissions"));
     def->has_permissions = permissions != NULL;
+    def->permissions_at = place_of(c, permissions);
     take_axis(c, permissions, S("read"), true, &def->read);
     take_axis(c, permissions, S("write"), true, &def->write);
     take_axis(c, permissions, S("run"), false, &def->run);
@@ -415,6 +457,7 @@ dep_status definition_parse(arena *a, str file, str base, def_layer layer, str b
         check_rules(&c);
     }
     check_invisible(&c);
+    if (c.nomem) return err_set(err, DEP_ERR_NOMEM, "out of memory");
     diags_sort(&own);
     diags_merge(d, &own);
     def.valid = own.errors == 0;

@@ -1,134 +1,173 @@
-// definition: what a file may reach, as canonical JSON that is stored with trust, and the comparison of two
-// of them. Growth is decided per item, so that a wider glob, a dropped exclude, a lost gate or a lost
-// permission block each count.
+// definition: what a file may reach, as canonical JSON that is stored with trust. One member a dimension;
+// what the file names without effect (a tool that its own permissions take away, `use_skill` without skills)
+// is no reach. Compared in reach_diff.c.
+//   tools, skills [name]      servers [{name, include: null|[tool], readonly}]
+//   knowledge [{path, exclude: [glob]}]      memory "private"
+//   read, write, run, net     absent: no tool of that axis; null: unbounded; else the entries
+//   confirm, review [gate | {server, tool}]  loads: more tools can be loaded
+//   default_gates false: a pair of its own stands in place of the system's
 #include <deputy/definition.h>
 #include <deputy/json.h>
 #include <stdlib.h>
 
-static void sorted(jw *w, str key, strs items, arena *a) {
-    str *copy = NEW_N(a, str, items.n);
-    if (items.n) memcpy(copy, items.p, items.n * sizeof *copy);
-    if (items.n) qsort(copy, items.n, sizeof *copy, str_cmp_qsort);
-    jw_key(w, key);
+// raw: the items are JSON already, so that sorting their texts sorts the list.
+static void add_sorted(arena *a, jw *w, const strs *items, bool raw) {
+    str *copy = NEW_N(a, str, items->n);
+    if (items->n) memcpy(copy, items->p, items->n * sizeof *copy);
+    if (items->n) qsort(copy, items->n, sizeof *copy, str_cmp_qsort);
     jw_arr(w);
-    for (size_t i = 0; i < items.n; i++)
-        if (!i || !str_eq(copy[i], copy[i - 1])) jw_str(w, copy[i]);
+    for (size_t i = 0; i < items->n; i++) {
+        if (i && str_eq(copy[i], copy[i - 1])) continue;
+        if (raw) {
+            jw_raw(w, copy[i]);
+        } else {
+            jw_str(w, copy[i]);
+        }
+    }
     jw_end_arr(w);
 }
 
-static const char *const memory_words[] = {"none", "private", "shared"};
-
-// The block is a set of strings "kind:detail", each one thing that can be gained or lost: comparing reaches
-// is comparing sets.
-static void reach_items(arena *a, const definition *def, strs *out) {
-    for (size_t i = 0; i < def->n_tools; i++)
-        vec_push(a, out, str_fmt(a, "tool %s", def->tools[i].tool->name));
-    for (vec_each(const def_name, s, &def->skills))
-        vec_push(a, out, str_fmt(a, "skill " STR_FMT, STR_ARG(s->name)));
-    for (vec_each(const def_server, s, &def->servers)) {
-        const char *kind = s->readonly ? "read-only tools" : "tools";
-        if (!s->has_include)
-            vec_push(a, out, str_fmt(a, "server " STR_FMT ": all %s", STR_ARG(s->name), kind));
-        for (vec_each(const str, t, &s->include))
-            vec_push(a, out,
-                     str_fmt(a, "server " STR_FMT ": %s " STR_FMT, STR_ARG(s->name), kind, STR_ARG(*t)));
-        if (s->has_include && !s->include.n)
-            vec_push(a, out, str_fmt(a, "server " STR_FMT ": status", STR_ARG(s->name)));
+static const def_axis *axis_of(const definition *def, tool_axis axis) {
+    switch (axis) {
+    case AXIS_READ: return &def->read;
+    case AXIS_WRITE: return &def->write;
+    case AXIS_RUN: return &def->run;
+    case AXIS_NET: return &def->net;
+    case AXIS_NONE: break;
     }
-    for (vec_each(const def_source, s, &def->sources))
-        for (vec_each(const str, p, &s->path))
-            vec_push(a, out, str_fmt(a, "knowledge " STR_FMT, STR_ARG(*p)));
-    if (def->memory) vec_push(a, out, str_fmt(a, "memory %s", memory_words[def->memory]));
-    const struct {
-        const char *name;
-        const def_axis *axis;
-    } axes[] = {{"read", &def->read}, {"write", &def->write}, {"run", &def->run}, {"net", &def->net}};
-    for (size_t i = 0; i < 4; i++) {
-        if (!def->has_permissions) vec_push(a, out, str_fmt(a, "%s without bounds", axes[i].name));
-        for (vec_each(const str, e, &axes[i].axis->entries))
-            vec_push(a, out, str_fmt(a, "%s " STR_FMT, axes[i].name, STR_ARG(*e)));
+    return NULL;
+}
+
+// --- Dimensions
+// ----------------------------------------------------------------------------------------------------
+
+static bool has_effect(const definition *def, const tool_spec *t) {
+    if (str_eq(str_z(t->group), S("skills"))) return false; // comes with the skills
+    const def_axis *axis = axis_of(def, t->axis);
+    return !axis || !def->has_permissions || axis->entries.n;
+}
+
+static void add_tools(arena *a, jw *w, const definition *def) {
+    strs names = {0};
+    for (size_t i = 0; i < def->n_tools; i++)
+        if (has_effect(def, def->tools[i].tool)) vec_push(a, &names, str_z(def->tools[i].tool->name));
+    jw_key(w, S("tools"));
+    add_sorted(a, w, &names, false);
+}
+
+static void add_axis(arena *a, jw *w, const definition *def, tool_axis axis) {
+    bool used = false;
+    for (size_t i = 0; i < def->n_tools; i++)
+        used |= def->tools[i].tool->axis == axis && has_effect(def, def->tools[i].tool);
+    if (!used) return;
+    jw_key(w, str_z(axis_name(axis)));
+    if (def->has_permissions) {
+        add_sorted(a, w, &axis_of(def, axis)->entries, false);
+    } else {
+        jw_null(w);
     }
 }
 
-// What narrows: losing one of these is growth.
-static void narrow_items(arena *a, const definition *def, strs *out) {
-    for (vec_each(const def_gate, g, &def->confirm))
-        vec_push(a, out, str_fmt(a, "confirm " STR_FMT, STR_ARG(g->text)));
-    for (vec_each(const def_gate, g, &def->review))
-        vec_push(a, out, str_fmt(a, "review " STR_FMT, STR_ARG(g->text)));
-    for (vec_each(const def_source, s, &def->sources))
-        for (vec_each(const str, e, &s->exclude))
-            vec_push(a, out, str_fmt(a, "exclude " STR_FMT " from " STR_FMT, STR_ARG(*e), STR_ARG(s->name)));
+static void add_servers(arena *a, jw *w, const definition *def) {
+    strs items = {0};
+    for (vec_each(const def_server, s, &def->servers)) {
+        buf b = buf_new(a, 0);
+        jw one = jw_new(&b);
+        jw_obj(&one);
+        jw_key(&one, S("include"));
+        if (s->has_include) {
+            add_sorted(a, &one, &s->include, false);
+        } else {
+            jw_null(&one);
+        }
+        jw_kstr(&one, S("name"), s->name);
+        jw_kbool(&one, S("readonly"), s->readonly);
+        jw_end_obj(&one);
+        vec_push(a, &items, buf_str(&b));
+    }
+    jw_key(w, S("servers"));
+    add_sorted(a, w, &items, true);
+}
+
+static void add_knowledge(arena *a, jw *w, const definition *def) {
+    strs items = {0};
+    for (vec_each(const def_source, s, &def->sources)) {
+        for (vec_each(const str, path, &s->path)) {
+            buf b = buf_new(a, 0);
+            jw one = jw_new(&b);
+            jw_obj(&one);
+            jw_key(&one, S("exclude"));
+            add_sorted(a, &one, &s->exclude, false);
+            jw_kstr(&one, S("path"), *path);
+            jw_end_obj(&one);
+            vec_push(a, &items, buf_str(&b));
+        }
+    }
+    jw_key(w, S("knowledge"));
+    add_sorted(a, w, &items, true);
+}
+
+// --- Gates
+// ----------------------------------------------------------------------------------------------------
+
+// "server.tool" of a gate: the longest declared server that fits, else the first piece, as in policy.
+static void split_server(const definition *def, str rest, str *server, str *tool) {
+    *server = (str){0};
+    for (vec_each(const def_server, s, &def->servers)) {
+        bool fits = str_starts(rest, s->name) && (rest.n == s->name.n || rest.p[s->name.n] == '.');
+        if (fits && s->name.n > server->n) *server = s->name;
+    }
+    if (!server->n) str_cut(rest, '.', server, tool);
+    *tool = str_sub(rest, server->n + 1, rest.n);
+    if (str_eq(*tool, S("*"))) *tool = (str){0};
+}
+
+static void add_gates(arena *a, jw *w, const definition *def, const char *key, const def_gate *gates,
+                      size_t n) {
+    strs items = {0};
+    for (size_t i = 0; i < n; i++) {
+        const def_gate *g = &gates[i];
+        str server = g->server, tool = g->tool, rest = str_sub(g->text, 4, g->text.n);
+        bool mcp = !g->is_map && str_starts(g->text, S("mcp.")) && !str_eq(rest, S("*"));
+        if (mcp) split_server(def, rest, &server, &tool);
+        buf b = buf_new(a, 0);
+        jw one = jw_new(&b);
+        if (mcp || g->is_map) {
+            jw_obj(&one);
+            jw_kstr(&one, S("server"), server);
+            jw_kstr(&one, S("tool"), tool);
+            jw_end_obj(&one);
+        } else {
+            jw_str(&one, g->text);
+        }
+        vec_push(a, &items, buf_str(&b));
+    }
+    jw_key(w, str_z(key));
+    add_sorted(a, w, &items, true);
 }
 
 str definition_reach(arena *a, const definition *def) {
-    strs reach = {0}, narrow = {0};
-    reach_items(a, def, &reach);
-    narrow_items(a, def, &narrow);
+    static const char *const memory[] = {"none", "private", "shared"};
+    bool own_pair = def->has_confirm || def->has_review;
+    strs skills = {0};
+    for (vec_each(const def_name, s, &def->skills)) vec_push(a, &skills, s->name);
     buf out = buf_new(a, 0);
     jw w = jw_new(&out);
-    jw_obj(&w);
-    sorted(&w, S("gates"), narrow, a);
-    sorted(&w, S("reach"), reach, a);
+    jw_obj(&w); // members in order of their names: the canonical form
+    add_gates(a, &w, def, "confirm", def->confirm.p, def->confirm.n);
+    jw_kbool(&w, S("default_gates"), !(own_pair && def->layer == LAYER_SYSTEM));
+    add_knowledge(a, &w, def);
+    jw_kbool(&w, S("loads"), def->has_resident);
+    jw_kstr(&w, S("memory"), str_z(memory[def->memory]));
+    add_axis(a, &w, def, AXIS_NET);
+    add_axis(a, &w, def, AXIS_READ);
+    add_gates(a, &w, def, "review", def->review.p, def->review.n);
+    add_axis(a, &w, def, AXIS_RUN);
+    add_servers(a, &w, def);
+    jw_key(&w, S("skills"));
+    add_sorted(a, &w, &skills, false);
+    add_tools(a, &w, def);
+    add_axis(a, &w, def, AXIS_WRITE);
     jw_end_obj(&w);
     return buf_str(&out);
-}
-
-static bool holds(const json *list, str s) {
-    for (const json *e = list ? list->child : NULL; e; e = e->next)
-        if (str_eq(e->s, s)) return true;
-    return false;
-}
-
-// "read docs" is no gain beside "read without bounds" or a parent prefix; the like holds for servers and for
-// shared over private memory.
-static bool covered(const json *list, str s) {
-    if (holds(list, s)) return true;
-    for (const json *e = list ? list->child : NULL; e; e = e->next) {
-        size_t blank = str_chr(s, ' ');
-        str kind = str_sub(s, 0, blank), rest = str_sub(s, blank + 1, s.n), have = e->s;
-        if (str_starts(have, kind) && str_ends(have, S(" without bounds")) &&
-            have.n == kind.n + sizeof " without bounds" - 1)
-            return true;
-        if (!str_starts(have, str_sub(s, 0, blank + 1))) continue;
-        str hrest = str_sub(have, blank + 1, have.n);
-        bool path = str_eq(kind, S("read")) || str_eq(kind, S("write"));
-        if (path && (str_eq(hrest, S(".")) ||
-                     (str_starts(rest, hrest) && rest.n > hrest.n && rest.p[hrest.n] == '/')))
-            return true;
-        if (str_eq(kind, S("server"))) {
-            str server, tools, hserver, htools;
-            size_t at = str_find(rest, S(": ")), hat = str_find(hrest, S(": "));
-            if (at == SIZE_MAX || hat == SIZE_MAX) continue;
-            server = str_sub(rest, 0, at), tools = str_sub(rest, at + 2, rest.n);
-            hserver = str_sub(hrest, 0, hat), htools = str_sub(hrest, hat + 2, hrest.n);
-            if (!str_eq(server, hserver)) continue;
-            if (str_eq(htools, S("all tools")) || str_eq(tools, S("status"))) return true;
-            bool read_only =
-                str_starts(tools, S("read-only tools ")) || str_eq(tools, S("all read-only tools"));
-            if (read_only && str_eq(htools, S("all read-only tools"))) return true;
-            if (str_starts(tools, S("read-only tools ")) && str_starts(htools, S("tools ")) &&
-                str_eq(str_sub(tools, 16, tools.n), str_sub(htools, 6, htools.n)))
-                return true;
-        }
-    }
-    return false;
-}
-
-static void missing_from(arena *a, const json *in, const json *from, bool by_cover, strs *out) {
-    for (const json *e = in ? in->child : NULL; e; e = e->next)
-        if (by_cover ? !covered(from, e->s) : !holds(from, e->s)) vec_push(a, out, str_dup(a, e->s));
-}
-
-dep_status reach_compare(arena *a, str old_reach, str new_reach, reach_diff *ret, dep_err *err) {
-    json *was = NULL, *is = NULL;
-    if (old_reach.n) TRY(json_parse(a, old_reach, 0, &was, err));
-    if (new_reach.n) TRY(json_parse(a, new_reach, 0, &is, err));
-    *ret = (reach_diff){0};
-    const json *old_set = json_get(was, S("reach")), *new_set = json_get(is, S("reach"));
-    missing_from(a, new_set, old_set, true, &ret->gained);
-    missing_from(a, old_set, new_set, true, &ret->lost);
-    missing_from(a, json_get(is, S("gates")), json_get(was, S("gates")), false, &ret->gates_gained);
-    missing_from(a, json_get(was, S("gates")), json_get(is, S("gates")), false, &ret->gates_lost);
-    return DEP_OK;
 }

@@ -1,7 +1,4 @@
 // definition: rules between keys, and what a person should know about a definition that is well formed.
-//   DEF008 `tools: all` without resident   DEF009 resident names something that is not there   DEF010 nothing
-//   is granted DEF011 knowledge without read          DEF015 use_skill without skills DEF021 invisible text
-//   DEF024 reach worth knowing             DEF029 permissions that take a declared tool away
 #include "definition/definition_int.h"
 #include <deputy/utf8.h>
 
@@ -50,17 +47,19 @@ static void check_resident(parse_ctx *c) {
         if (!name.n || has_group(def, name)) continue;
         const tool_spec *t = toolspec_find(name);
         if (t || toolspec_group(name)) {
-            report(c, it->node, SEV_ERROR, "DEF009",
-                   str_fmt(c->a, "`resident` names \"" STR_FMT "\", which this definition does not have",
-                           STR_ARG(name)),
-                   str_fmt(c->a, "declare it, or remove it from `resident`"));
+            report_item(c, it, "DEF009",
+                        str_fmt(c->a, "`resident` names \"" STR_FMT "\", which this definition does not have",
+                                STR_ARG(utf8_cut_chars(name, 60))),
+                        S("declare it, or remove it from `resident`"));
         } else {
-            const char *near = toolspec_nearest(name);
-            report(c, it->node, SEV_ERROR, "DEF009",
-                   str_fmt(c->a, "`resident` names \"" STR_FMT "\", which is neither a tool nor a group",
-                           STR_ARG(name)),
-                   near ? str_fmt(c->a, "did you mean `%s`?", near)
-                        : S("groups are: fs fs_write shell web skills todo knowledge memory mcp.<server>"));
+            const tool_foreign *f = toolspec_foreign(name);
+            const char *near = f && f->deputy ? f->deputy : toolspec_nearest(name);
+            report_item(
+                c, it, "DEF009",
+                str_fmt(c->a, "`resident` names \"" STR_FMT "\", which is neither a tool nor a group",
+                        STR_ARG(utf8_cut_chars(name, 60))),
+                near ? str_fmt(c->a, "did you mean `%s`?", near)
+                     : S("groups are: fs fs_write shell web skills todo knowledge memory mcp.<server>"));
         }
     }
 }

@@ -43,7 +43,7 @@ str definition_text(arena *a, const definition_new_opts *o) {
         buf_add(&out, S("# knowledge:\n#   - {name: Manual, path: \"./docs/**/*.md\"}\n"));
     }
     if (o->memory.n) {
-        buf_addf(&out, "memory: " STR_FMT "\n", STR_ARG(o->memory));
+        buf_addf(&out, "memory: " STR_FMT "\n", STR_ARG(yaml_scalar_text(a, o->memory, false)));
     } else {
         buf_add(&out, S("# memory: private\n"));
     }
@@ -87,34 +87,37 @@ static int rank_of(str key) {
     return last * 2 - 1; // unknown keys stand before the prompt, which is last
 }
 
-static bool is_comment_line(str line) {
-    return str_starts(str_trim(line), S("#"));
-}
-
-// The first line of the comments that stand right above a key (no blank line between).
+// The first line of the comments that stand right above a key, in its column, with no blank line between;
+// what is indented farther belongs to the value before. floor: where that value ends.
 static size_t piece_start(const ydoc *doc, const ynode *value, size_t floor) {
     uint32_t line, column;
     yaml_place(doc, value->key->start, &line, &column);
-    while (line > 1 && doc->lines[line - 2] >= floor && is_comment_line(yaml_line(doc, line - 1)) &&
-           str_find(yaml_line(doc, line - 1), S("yaml-language-server")) == SIZE_MAX)
+    while (line > 1 && doc->lines[line - 2] >= floor) {
+        str above = yaml_line(doc, line - 1);
+        size_t indent = 0;
+        while (indent < above.n && above.p[indent] == ' ') indent++;
+        if (indent == above.n || above.p[indent] != '#' || indent + 1 != column) break;
+        if (str_find(above, S("yaml-language-server")) != SIZE_MAX) break;
         line--;
-    return doc->lines[line - 1];
+    }
+    size_t start = doc->lines[line - 1];
+    return start < floor ? floor : start;
 }
 
-static dep_status canonical_tools(arena *a, str text, str *ret, dep_err *err) {
-    // Spelling by edits in place, so that comments inside the list survive.
-    for (size_t i = 0;; i++) {
-        diags d = diags_new(a);
-        ydoc *doc;
-        TRY(yaml_parse(a, S(""), text, DEF_FILE_MAX, true, &doc, &d, err));
-        const ynode *tools = yaml_get(doc->root, S("tools")), *item = yaml_at(tools, i);
-        if (!item) break;
-        const tool_spec *t = item->kind == YAML_NODE_SCALAR ? toolspec_find(item->text) : NULL;
-        if (!t || str_eq(item->text, str_z(t->name))) continue;
-        TRY(yaml_edit(a, doc, YAML_EDIT_SET, str_fmt(a, "tools.%zu", i), str_z(t->name), NULL, &text, err));
+// Tool names differ from their canonical spelling in case alone, so each is overwritten where it stands.
+static str canonical_tools(arena *a, const ydoc *doc) {
+    key_items items = {0};
+    keytab_names(a, doc, yaml_get(doc->root, S("tools")), &items);
+    char *text = str_cz(a, doc->source);
+    for (vec_each(const key_item, it, &items)) {
+        const tool_spec *t = toolspec_find(it->text);
+        size_t at = it->at;
+        if (!t || !at) continue;
+        if (text[at] == '"' || text[at] == '\'') at++;
+        if (str_eq(str_sub(doc->source, at, at + it->text.n), it->text))
+            memcpy(text + at, t->name, it->text.n);
     }
-    *ret = text;
-    return DEP_OK;
+    return str_n(text, doc->source.n);
 }
 
 dep_status definition_format(arena *a, const ydoc *doc, str *ret, dep_err *err) {
@@ -124,9 +127,10 @@ dep_status definition_format(arena *a, const ydoc *doc, str *ret, dep_err *err) 
         return err_set(err, DEP_ERR_REFUSED,
                        "the whole file is one flow mapping { }; write it as block YAML first");
     VEC(piece) pieces = {0};
+    size_t floor = doc->bom ? 3 : 0; // nothing moves in front of the byte order mark
     for (const ynode *v = root->child; v; v = v->next) {
-        size_t floor = pieces.n ? pieces.p[pieces.n - 1].start + 1 : 0;
         size_t start = piece_start(doc, v, floor);
+        floor = v->end;
         if (pieces.n) pieces.p[pieces.n - 1].end = start;
         vec_push(a, &pieces,
                  ((piece){.start = start,
@@ -154,5 +158,6 @@ dep_status definition_format(arena *a, const ydoc *doc, str *ret, dep_err *err) 
         return err_set(
             err, DEP_ERR_REFUSED,
             "reordering the keys would change what the file says (an anchor used before its place?)");
-    return canonical_tools(a, text, ret, err);
+    *ret = canonical_tools(a, again);
+    return DEP_OK;
 }
