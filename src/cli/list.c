@@ -36,7 +36,8 @@ static void reach_json(cli *c, jw *w, const agent_entry *e) {
 static void entry_json(cli *c, jw *w, agent_entry *e) {
     jw_obj(w);
     jw_kstr(w, S("name"), e->def.name);
-    jw_kstr(w, S("description"), e->def.description);
+    // A program reads this: the label of a file that nobody has accepted is not for it (rule B7).
+    jw_kstr(w, S("description"), e->state == AGENT_UNTRUSTED ? (str){0} : e->def.description);
     jw_kstr(w, S("layer"), str_z(layer_name(e->def.layer)));
     jw_kstr(w, S("file"), e->def.file);
     jw_kstr(w, S("state"), str_z(agent_state_name(e->state)));

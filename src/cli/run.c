@@ -117,10 +117,9 @@ static bool declares_skill(const cli *c, const definition *def, str location) {
 static dep_status find_changed(cli *c, const agent_entry *e, untrusted_files *ret, dep_err *err) {
     const definition *def = &e->def;
     untrusted_files all = {0};
-    str notes = path_join(c->a,
-                          memory_dir(c->a, def->memory == DEF_MEMORY_SHARED ? MEMORY_SHARED : MEMORY_PRIVATE,
-                                     def->identity, str_z(layer_name(def->layer))),
-                          S("/"));
+    str dir = memory_dir(c->a, def->memory == DEF_MEMORY_SHARED ? MEMORY_SHARED : MEMORY_PRIVATE,
+                         def->identity, str_z(layer_name(def->layer)));
+    str notes = str_fmt(c->a, STR_FMT "/", STR_ARG(dir));
     TRY(workspace_untrusted(c->w, &all, err));
     for (vec_each(const untrusted_file, f, &all)) {
         bool own = str_eq(f->file, def->file);

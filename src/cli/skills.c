@@ -19,7 +19,7 @@ int verb_skills(cli *c) {
         if (c->json) {
             jw_obj(&w);
             jw_kstr(&w, S("name"), s->name);
-            jw_kstr(&w, S("description"), s->description);
+            jw_kstr(&w, S("description"), s->withheld.n ? (str){0} : s->description);
             jw_kstr(&w, S("layer"), str_z(layers[s->layer]));
             jw_kstr(&w, S("location"), s->location);
             jw_kstr(&w, S("not_in_effect"), why);
