@@ -65,7 +65,7 @@ typedef struct {
 //   KEY001 unknown key (warning; nearest known key as hint)
 //   KEY002 wrong type; also a key without a value, which is never taken for an absent one
 //   KEY003 out of range; an empty entry     KEY004 not one of the values; `All` or `[all]` for `all`
-//   KEY005 required key missing or null     KEY006 renamed or foreign key
+//   KEY005 required key missing or null     KEY006 renamed or foreign key (an error inside a KEY_STRICT row)
 //   KEY007 too many entries
 //   KEY008 unknown key where each one counts (error): inside a KEY_STRICT row at any depth, a near miss of a
 //          KEY_RESTRICTS row, or the exact name of a row that restricts in another place

@@ -224,10 +224,11 @@ static dep_status run_steps(arena *a, const ydoc *doc, const edit_steps *steps, 
     for (size_t i = 0; i < steps->n; i++) {
         const edit_step *s = &steps->p[i];
         edit e = edit_new(a, now, v, order, err);
-        ydoc *next;
+        ydoc *next = NULL;
         if (i && !now->root) return err_set(err, DEP_ERR_REFUSED, "a step left no readable text");
         TRY(s->unset ? edit_unset(&e, &s->path) : edit_set(&e, &s->path, edit_clone(a, s->value, false)));
         TRY(reparse(a, now, edit_apply(&e), &next, errors, err));
+        if (!next) break; // reparse has set it
         now = next;
         *ret = next;
     }
@@ -247,7 +248,7 @@ static dep_status attempt(const proof *p, const edit_steps *steps, edit_variant 
     ydoc *got = NULL;
     size_t errors = 0;
     TRY(run_steps(p->a, p->doc, steps, v, p->order, &got, &errors, err));
-    if (errors > p->errors || !got->root)
+    if (errors > p->errors || !got || !got->root)
         return err_set(err, DEP_ERR_REFUSED,
                        "the change cannot be written here without breaking the text; edit the text itself");
     if (!edit_same_tree(p->want, p->doc, got->root, got))
@@ -278,8 +279,8 @@ static dep_status check_steps(arena *a, const ydoc *doc, const edit_steps *steps
     if (!doc->root) return DEP_OK;
     for (size_t i = 0; i < steps->n; i++) {
         const edit_step *s = &steps->p[i];
-        ynode *n;
-        size_t found;
+        ynode *n = doc->root;
+        size_t found = 0;
         TRY(edit_walk(a, doc->root, &s->path, &n, &found, err));
         if (!s->unset && found < s->path.n) TRY(check_room(a, n, &s->path, found, err));
         if (s->unset && found < s->path.n)

@@ -243,7 +243,7 @@ static dep_status add_item(edit *e, const ynode *list, ynode *value) {
     const ynode *last = list->child;
     while (last && last->next) last = last->next;
     if (last) edit_inherit(value, last);
-    if (list->style == YSTYLE_FLOW)
+    if (list->style == YSTYLE_FLOW || !last)
         return add_to_flow(e, list,
                            value->kind == YAML_NODE_SCALAR ? edit_inline(e, value, YSTYLE_PLAIN, true)
                                                            : edit_inline_flow(e, value));

@@ -57,11 +57,11 @@ static const key_moved *near_moved(const check *c, str path) {
     return NULL;
 }
 
-static void report_moved(const check *c, const ynode *v, const key_moved *m, str key) {
+static void report_moved(const check *c, const level *at, const ynode *v, const key_moved *m, str key) {
     diag e = error_of("KEY006",
                       str_fmt(c->a, "`" STR_FMT "` is not a key of a %s", STR_ARG(shown(key)), c->t->what),
                       str_z(m->hint));
-    e.severity = c->strict && m->severity == SEV_WARNING ? SEV_ERROR : m->severity;
+    e.severity = (c->strict || at->closed) && m->severity == SEV_WARNING ? SEV_ERROR : m->severity;
     yaml_diag_key(c->doc, v, c->d, e);
 }
 
@@ -145,7 +145,7 @@ static void check_key(const check *c, const level *at, const ynode *v) {
         const key_moved *m = find_moved(c, path);
         if (!m && !keytab_nearest(at->rows, key)) m = near_moved(c, path);
         if (m) {
-            report_moved(c, v, m, key);
+            report_moved(c, at, v, m, key);
         } else {
             report_unknown(c, at, v, key);
         }
@@ -205,7 +205,7 @@ static bool moved_inside(const check *c, const level *at, const ynode *v) {
     for (const ynode *k = v->child; k; k = k->next) {
         const key_moved *m = find_moved(c, join(c->a, at->path, k->key->text));
         if (!m) continue;
-        report_moved(c, k, m, join(c->a, at->path, k->key->text));
+        report_moved(c, at, k, m, join(c->a, at->path, k->key->text));
         any = any || m->severity == SEV_ERROR;
     }
     return any;

@@ -57,7 +57,10 @@ void keytab_strings(arena *a, const ynode *value, key_items *ret) {
 // --- Near names -------------------------------------------------------------------------------------------
 
 size_t keytab_distance(str name, str key) {
-    size_t limit = name.n < 8 ? 2 : 3, d = str_distance(name, key, limit);
+    size_t limit = name.n < 8 ? 2 : 3;
+    // Told from the lengths alone for most: a hostile file may have many long keys.
+    if (name.n > key.n + limit || key.n > name.n + limit) return SIZE_MAX;
+    size_t d = str_distance(name, key, limit);
     return d <= limit && d * 2 < name.n ? d : SIZE_MAX;
 }
 

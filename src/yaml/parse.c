@@ -4,6 +4,7 @@
 // whether the guarded part below it ends well or is unwound for want of memory. Depth, nodes, aliases and
 // their copies are counted before anything is made, so that no text costs more than its size allows.
 #include "yaml/yaml_int.h"
+#include <deputy/utf8.h>
 #include <stdlib.h>
 #include <yaml.h>
 
@@ -33,6 +34,7 @@ typedef struct {
     bool has_event, require_map, stopped;
     frame stack[YAML_DEPTH_MAX];
     size_t depth, nodes, aliases, documents;
+    size_t tried;  // corrections, each of which reads the text once more
     size_t judged; // characters before this place have been understood
     VEC(anchor) anchors;
     VEC(range) quoted;
@@ -52,8 +54,11 @@ static void report(reader *r, const ynode *path, size_t from, size_t to, const c
     yaml_diag_span(r->doc, path, from, to, &r->d, yaml_error(code, msg, hint));
 }
 
+enum { CORRECTIONS_MAX = 8, NAME_SHOWN_MAX = 80 };
+
 static str quoted_line_at(reader *r, size_t at) {
     uint32_t line, column;
+    if (r->tried++ >= CORRECTIONS_MAX) return (str){0};
     yaml_place(r->doc, at, &line, &column);
     return yaml_quoted_line(r->a, r->doc, line, line);
 }
@@ -112,7 +117,7 @@ static size_t block_indent(const reader *r, size_t header, size_t body, size_t e
 static size_t block_end(const reader *r, size_t header, size_t end) {
     str s = r->doc->source;
     size_t body = yaml_next_line(r->doc, header), last = body;
-    if (body > end) return body;
+    if (body > end) return end; // a lone CR ended its line for libyaml
     for (size_t i = header + 1; i < body && strchr("+-0123456789", s.p[i]); i++)
         if (s.p[i] == '+') return end;
     size_t indent = block_indent(r, header, body, end);
@@ -319,7 +324,7 @@ static void report_duplicate(reader *r, const ynode *first, const ynode *again) 
     uint32_t line1, line2, column;
     yaml_place(r->doc, first->key->start, &line1, &column);
     yaml_place(r->doc, again->key->start, &line2, &column);
-    str key = str_sub(again->key->text, 0, 80);
+    str key = utf8_cut(again->key->text, NAME_SHOWN_MAX);
     report(r, again, again->key->start, again->key->end, "YAML002",
            str_fmt(r->a, "key \"" STR_FMT "\" stands on line %u and again on line %u", STR_ARG(key), line1,
                    line2),
@@ -398,7 +403,9 @@ static const anchor *alias_target(reader *r, str name, size_t start, size_t end)
     }
     const anchor *x = find_anchor(r, name);
     if (x && x->complete) return x;
+    name = utf8_cut(name, NAME_SHOWN_MAX);
     str hint = x ? S("write the value out") : quoted_line_at(r, start);
+    if (!hint.n) hint = S("put the value in quotes if it is text");
     report(r, NULL, start, end, "YAML004",
            x ? str_fmt(r->a, "alias *" STR_FMT " stands inside the value it refers to", STR_ARG(name))
              : str_fmt(r->a, "alias *" STR_FMT " has no anchor before it", STR_ARG(name)),

@@ -76,7 +76,7 @@ void yaml_diag_span(const ydoc *doc, const ynode *n, size_t from, size_t to, dia
     if (stop > from) yaml_place(doc, stop, &line, &base.end);
     base.source = yaml_line(doc, base.line);
     if (base.source.n > YAML_LINE_SHOWN_MAX) base.source = (str){0};
-    if (n && base.path.n == 0) base.path = yaml_pointer(d->a, n);
+    if (n && base.path.n == 0) base.path = utf8_cut(yaml_pointer(d->a, n), YAML_LINE_SHOWN_MAX);
     diags_add(d, base);
 }
 

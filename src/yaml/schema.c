@@ -240,7 +240,7 @@ static str bounds_text(arena *a, const key_row *r, const char *unit) {
 }
 
 static str form_text(arena *a, const key_row *r) {
-    const char *form = "", *unit = "";
+    const char *form = "anything", *unit = "";
     switch (r->type) {
     case KEY_STRING:
         form = "text";
@@ -287,7 +287,7 @@ static str form_text(arena *a, const key_row *r) {
         form = "mapping from names to texts";
         unit = " entries";
         break;
-    case KEY_ANY: form = "anything"; break;
+    case KEY_ANY: break;
     }
     return str_fmt(a, "%s" STR_FMT, form, STR_ARG(bounds_text(a, r, unit)));
 }

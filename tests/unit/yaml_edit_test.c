@@ -277,9 +277,61 @@ static void test_yaml_edit__gives_exactly_the_text_a_person_would_write(void **s
     assert_int_equal(bad, 0);
 }
 
+static size_t changed_lines(str x, str y) {
+    size_t n = 0;
+    str a, b;
+    while (x.n || y.n) {
+        str_cut(x, '\n', &a, &x);
+        str_cut(y, '\n', &b, &y);
+        n += !str_eq(a, b);
+    }
+    return n;
+}
+
+static void test_yaml_edit__one_field_of_a_lived_in_file_changes_one_line(void **state) {
+    (void)state;
+    static const char text[] = "# Owner: support\n\nname:   \"desk\"   # shown in lists\ndescription: "
+                               "\"One\\nTwo: \\\"three\\\"\"\nx-note: &note {b: "
+                               "'it''s', a: [1,2 , 3]}\nunknown_key:\n    - *note\n    -   odd   \nmaxTurns: "
+                               "60 # enough\ntools: [ read,grep ]\n\n\n"
+                               "# The body\nprompt: |-\n   You are.  \n\n     Indented.\n\n\n# end";
+    arena *a = arena_new();
+    ydoc *doc = parse(a, str_z(text), NULL);
+    str out = {0};
+    assert_int_equal(yaml_edit(a, doc, YAML_EDIT_SET, S("maxTurns"), S("61"), key_order, &out, NULL), DEP_OK);
+    assert_int_equal(changed_lines(doc->source, out), 1);
+    assert_true(str_find(out, S("\nmaxTurns: 61 # enough\n")) != SIZE_MAX);
+    ydoc *again = parse(a, out, NULL);
+    assert_int_equal(yaml_edit(a, again, YAML_EDIT_SET, S("maxTurns"), S("60"), key_order, &out, NULL),
+                     DEP_OK);
+    assert_true(str_eq(out, str_z(text)));
+    arena_free(a);
+}
+
+static void test_yaml_edit__the_text_does_not_outgrow_its_limit(void **state) {
+    (void)state;
+    arena *a = arena_new();
+    buf b = buf_new(a, 0);
+    buf_add(&b, S("a: "));
+    buf_fill(&b, 'x', YAML_SIZE_MAX - 10);
+    buf_add(&b, S("\nb: 1"));
+    assert_int_equal(b.n, YAML_SIZE_MAX - 2);
+    ydoc *doc = parse(a, buf_str(&b), NULL);
+    str out = {0};
+    dep_err err;
+    assert_int_equal(yaml_edit(a, doc, YAML_EDIT_SET, S("b"), S("123"), NULL, &out, &err), DEP_OK);
+    assert_int_equal(out.n, YAML_SIZE_MAX);
+    out = (str){0};
+    assert_int_equal(yaml_edit(a, doc, YAML_EDIT_SET, S("b"), S("1234"), NULL, &out, &err), DEP_ERR_LIMIT);
+    assert_true(!out.p);
+    arena_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_yaml_edit__gives_exactly_the_text_a_person_would_write),
+        cmocka_unit_test(test_yaml_edit__one_field_of_a_lived_in_file_changes_one_line),
+        cmocka_unit_test(test_yaml_edit__the_text_does_not_outgrow_its_limit),
     };
     return cmocka_run_group_tests_name("yaml_edit", tests, NULL, NULL);
 }

@@ -64,6 +64,7 @@ static const key_moved moved[] = {
     {"tools.mcp", "write `mcp`", SEV_ERROR},
     {"approval.confirm", "write `confirm` below `approval`", SEV_ERROR},
     {"mcp.server", "write `servers`", SEV_ERROR},
+    {"mcp.mode", "write `search`", SEV_WARNING},
     {0},
 };
 static const key_table table = {"Sample definition", "sample.schema.json", "definition", rows, moved};
@@ -235,6 +236,7 @@ static void test_yaml_keytab__unknown_keys_are_warned_about_and_restrictions_are
         {"approval.confirm: [a]\n", "KEY006:2:1:17 e", "below `approval`"},
         {"approval: {confirm: [a]}\n", "KEY001:2:1:9 w", NULL},
         {"mcp: {server: a}\n", "KEY006:2:7:13 e", "write `servers`"},
+        {"mcp: {mode: a}\n", "KEY006:2:7:11 e", "write `search`"}, // each key counts there
         {"a: 1\nb: 2\n", "KEY001:2:1:2 w, KEY001:3:1:2 w", NULL},
     };
     RUN(cases, false);

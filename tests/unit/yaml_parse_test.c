@@ -312,14 +312,24 @@ static void test_yaml_parse__copies_through_aliases_count(void **state) {
 // Shapes on which libyaml or a careless caller needs quadratic time; each must simply come back.
 static void test_yaml_parse__hostile_shapes_come_back(void **state) {
     (void)state;
-    static const char *const parts[] = {"[",      "{",      "- ",     "? ",
-                                        "{? ",    "a: b,",  "[a],",   "\n",
-                                        " ",      "\n c\n", " c",     "#",
-                                        ":",      ": ",     "\u0085", "\"",
-                                        "'",      "& ",     "! ",     "!!",
-                                        "---\n",  "%\n",    "a\r",    "%TAG !a! b\n",
-                                        "k: 1\n", "&a x,",  "*a,",    "\xEF\xBB\xBF\n",
-                                        "\x01",   "<<: \n"};
+    static const char *const parts[] = {"[",        "{",
+                                        "- ",       "? ",
+                                        "{? ",      "a: b,",
+                                        "[a],",     "\n",
+                                        " ",        "\n c\n",
+                                        " c",       "#",
+                                        ":",        ": ",
+                                        "\u0085",   "\"",
+                                        "'",        "& ",
+                                        "! ",       "!!",
+                                        "---\n",    "%\n",
+                                        "a\r",      "%TAG !a! b\n",
+                                        "k: 1\n",   "&a x,",
+                                        "*a,",      "\xEF\xBB\xBF\n",
+                                        "\x01",     "<<: \n",
+                                        "- !a b\n", "- !!a b\n",
+                                        "- *b\n",   "- a: 1\n  a: 2\n",
+                                        "? a\n",    "- &a\n"};
     static const char *const heads[] = {"", "a: ", "a: \"b", "a: |\n", "a: &a x\nb: [", "a: 1\n...\n"};
     arena *a = arena_new();
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
