@@ -214,6 +214,7 @@ const suites = [_][]const u8{
     "skills_parse",
     "store_delegation",
     "store_open",
+    "tools_access",
     "trust_list",
     "yaml_edit",
     "yaml_keytab",

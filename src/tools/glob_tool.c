@@ -26,15 +26,25 @@ static int newest_first(const void *x, const void *y) {
     return str_cmp(p->rel, q->rel);
 }
 
+// A path as a pattern that matches it alone.
+static str literal(arena *a, str path) {
+    buf out = buf_new(a, 0);
+    for (size_t i = 0; i < path.n; i++) {
+        if (strchr("*?[]{},\\", path.p[i])) buf_addc(&out, '\\');
+        buf_addc(&out, path.p[i]);
+    }
+    return buf_str(&out);
+}
+
 dep_status tool_glob(tool_ctx *c, dep_err *err) {
     str start;
     TRY(access_path(c->t, c->turn, json_str(c->args, S("path"), (str){0}), &start, err));
-    str pattern = json_str(c->args, S("pattern"), (str){0}), root = c->t->w->root;
+    str pattern = json_str(c->args, S("pattern"), (str){0});
     // A pattern may be given from the workspace's own path, and is relative to `path`.
-    if (str_starts(pattern, root) && pattern.n > root.n && pattern.p[root.n] == '/') {
-        pattern = str_sub(pattern, root.n + 1, pattern.n);
+    if (str_starts(pattern, S("/"))) {
+        access_below_root(c->t->w->root, pattern, &pattern);
     } else if (start.n) {
-        pattern = path_join(c->turn, start, pattern);
+        pattern = path_join(c->turn, literal(c->turn, start), pattern);
     }
     glob_pat *g;
     TRY(glob_compile(c->turn, pattern, &g, err));
@@ -49,8 +59,7 @@ dep_status tool_glob(tool_ctx *c, dep_err *err) {
     }
     if (!f.files.n) buf_add(c->out, S("No file matches.\n"));
     if (f.files.n > limit) buf_addf(c->out, "[%zu of %zu files shown]\n", limit, f.files.n);
-    if (w.ignored) buf_addf(c->out, "[%zu entries left out by .gitignore]\n", w.ignored);
-    if (w.over) buf_addf(c->out, "[stopped after %d files: narrow the pattern]\n", TOOL_WALK_FILES_MAX);
+    walk_summary(&w, c->out);
     if (w.cancelled) return err_set(err, DEP_ERR_CANCELLED, "stopped");
     return DEP_OK;
 }

@@ -1,11 +1,20 @@
-// tools: grep. PCRE2 with match limits, so that a catastrophic pattern costs a line, not the delegation;
-// every line that was given up is counted in the answer.
+// tools: grep. A pattern and the text it meets are both hostile: PCRE2 bounds the steps from one start, and
+// the starts of a long line are tried in windows, between which the clock and the person are asked. So a
+// catastrophic pattern costs a line, not the delegation; every line that was given up is counted in the
+// answer.
 #include "tools/tools_int.h"
 #include <deputy/utf8.h>
 #include <time.h>
 #include <unistd.h>
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
+
+enum {
+    WINDOW_MIN = 1024,                 // starts tried between two looks at the clock
+    WINDOWS_MAX = 256,                 // of one line: a longer line has larger windows
+    WINDOW_STEPS = 1000 * 1000 * 1000, // of one window, in all
+    CONTEXT_MAX = 16,                  // lines kept before a match; at least what the schema allows
+};
 
 typedef struct {
     tool_ctx *c;
@@ -31,7 +40,8 @@ static void free_limits(void *p) {
 static dep_status compile(grep_state *s, str pattern, bool ignore_case, dep_err *err) {
     int code;
     PCRE2_SIZE at;
-    uint32_t flags = PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | (ignore_case ? PCRE2_CASELESS : 0);
+    uint32_t flags =
+        PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | PCRE2_USE_OFFSET_LIMIT | (ignore_case ? PCRE2_CASELESS : 0);
     s->code = pcre2_compile((PCRE2_SPTR)pattern.p, pattern.n, flags, &code, &at, NULL);
     if (!s->code) {
         unsigned char why[256];
@@ -46,22 +56,38 @@ static dep_status compile(grep_state *s, str pattern, bool ignore_case, dep_err 
     if (!s->data || !s->limits) return err_set(err, DEP_ERR_NOMEM, "out of memory");
     arena_defer(s->c->turn, free_data, s->data);
     arena_defer(s->c->turn, free_limits, s->limits);
-    pcre2_set_match_limit(s->limits, TOOL_GREP_MATCH_LIMIT);
     pcre2_set_depth_limit(s->limits, 10000);
     pcre2_set_heap_limit(s->limits, 20000);
     return DEP_OK;
 }
 
+static bool out_of_time(grep_state *s) {
+    s->late = s->late || ctx_cancelled(s->c) || time(NULL) > s->deadline;
+    return s->late;
+}
+
 static bool line_matches(grep_state *s, str line, size_t *from) {
-    int n = pcre2_match(s->code, (PCRE2_SPTR)(line.p ? line.p : ""), line.n, 0, PCRE2_NO_UTF_CHECK, s->data,
-                        s->limits);
-    if (n == PCRE2_ERROR_NOMATCH) return false;
-    if (n < 0) {
-        s->given_up++;
-        return false;
+    size_t window = line.n / WINDOWS_MAX > WINDOW_MIN ? line.n / WINDOWS_MAX : WINDOW_MIN;
+    size_t steps = WINDOW_STEPS / window;
+    pcre2_set_match_limit(s->limits,
+                          (uint32_t)(steps < TOOL_GREP_MATCH_LIMIT ? steps : TOOL_GREP_MATCH_LIMIT));
+    for (size_t at = 0;;) {
+        bool last = line.n - at <= window;
+        size_t next = last ? line.n : utf8_floor(line, at + window);
+        pcre2_set_offset_limit(s->limits, last ? line.n : next - 1);
+        int n = pcre2_match(s->code, (PCRE2_SPTR)(line.p ? line.p : ""), line.n, at, PCRE2_NO_UTF_CHECK,
+                            s->data, s->limits);
+        if (n >= 0) {
+            *from = pcre2_get_ovector_pointer(s->data)[0];
+            return true;
+        }
+        if (n != PCRE2_ERROR_NOMATCH) {
+            s->given_up++;
+            return false;
+        }
+        if (last || out_of_time(s)) return false;
+        at = next;
     }
-    *from = pcre2_get_ovector_pointer(s->data)[0];
-    return true;
 }
 
 static void add_line(grep_state *s, str rel, size_t n, char mark, str line, size_t from) {
@@ -77,48 +103,48 @@ static void add_line(grep_state *s, str rel, size_t n, char mark, str line, size
     buf_addc(out, '\n');
 }
 
-typedef VEC(str) line_list;
+// Where the lines of one file stand against the answer.
+typedef struct {
+    str recent[CONTEXT_MAX]; // the newest lines, by number
+    size_t n, printed;       // number of the present line; of the newest one in the answer
+    size_t after;            // lines still to be printed behind a match
+    bool any;
+} grep_lines;
+
+static void add_match(grep_state *s, grep_lines *l, str rel, str line, size_t from) {
+    s->matched++;
+    if (!l->any) s->files++;
+    l->any = true;
+    l->after = 0;
+    if (s->shown >= s->limit) return;
+    s->shown++;
+    size_t first = l->n > s->context ? l->n - s->context : 1;
+    if (first <= l->printed) first = l->printed + 1;
+    if (l->printed && s->context && first > l->printed + 1) buf_add(s->c->out, S("--\n"));
+    for (size_t n = first; n < l->n; n++) add_line(s, rel, n, '-', l->recent[n % CONTEXT_MAX], 0);
+    add_line(s, rel, l->n, ':', line, from);
+    l->printed = l->n;
+    l->after = s->context;
+}
 
 static void grep_text(grep_state *s, str rel, str text) {
-    line_list lines = {0};
+    enum { LINES_A_LOOK = 256 };
+    grep_lines l = {0};
     str line;
-    while (text.n) {
+    while (text.n && !s->late) {
         str_cut(text, '\n', &line, &text);
         if (str_ends(line, S("\r"))) line.n--;
-        vec_push(s->c->turn, &lines, line);
-    }
-    size_t printed = 0; // lines up to this index are in the answer
-    bool any = false;
-    for (size_t i = 0; i < lines.n; i++) {
-        if (i % 256 == 0 && (ctx_cancelled(s->c) || time(NULL) > s->deadline)) {
-            s->late = true;
-            break;
+        size_t from, given_up = s->given_up;
+        if (++l.n % LINES_A_LOOK == 0 && out_of_time(s)) return;
+        if (line_matches(s, line, &from)) {
+            add_match(s, &l, rel, line, from);
+        } else if (l.after) {
+            add_line(s, rel, l.n, '-', line, 0);
+            l.printed = l.n;
+            l.after--;
         }
-        size_t from;
-        if (!line_matches(s, lines.p[i], &from)) {
-            if (s->given_up % 16 == 15 && (ctx_cancelled(s->c) || time(NULL) > s->deadline)) {
-                s->late = true;
-                break;
-            }
-            continue;
-        }
-        s->matched++;
-        if (!any) s->files++;
-        if (s->shown >= s->limit) continue;
-        s->shown++;
-        size_t first = i > s->context ? i - s->context : 0;
-        if (first < printed) first = printed;
-        if (any && s->context && first > printed) buf_add(s->c->out, S("--\n"));
-        for (size_t j = first; j < i; j++) add_line(s, rel, j + 1, '-', lines.p[j], 0);
-        add_line(s, rel, i + 1, ':', lines.p[i], from);
-        printed = i + 1;
-        for (size_t j = i + 1; j < lines.n && j <= i + s->context; j++) {
-            size_t next_from;
-            if (line_matches(s, lines.p[j], &next_from)) break;
-            add_line(s, rel, j + 1, '-', lines.p[j], 0);
-            printed = j + 1;
-        }
-        any = true;
+        if (s->given_up != given_up && out_of_time(s)) return;
+        l.recent[l.n % CONTEXT_MAX] = line;
     }
 }
 
@@ -170,14 +196,14 @@ static void summary(const grep_state *s, const tool_walk *w) {
         buf_addf(out, "[of %zu large file%s only the first 16 MiB were searched]\n", s->large,
                  s->large == 1 ? "" : "s");
     if (s->unread) buf_addf(out, "[%zu file%s could not be read]\n", s->unread, s->unread == 1 ? "" : "s");
-    if (w->ignored) buf_addf(out, "[%zu entries left out by .gitignore]\n", w->ignored);
-    if (w->over) buf_addf(out, "[stopped after %d files: narrow the path]\n", TOOL_WALK_FILES_MAX);
+    walk_summary(w, out);
 }
 
 dep_status tool_grep(tool_ctx *c, dep_err *err) {
     grep_state s = {.c = c,
                     .limit = (size_t)json_num(c->args, S("limit"), TOOL_GREP_LIMIT),
                     .context = (size_t)json_num(c->args, S("context"), 0)};
+    if (s.context >= CONTEXT_MAX) s.context = CONTEXT_MAX - 1;
     s.deadline = time(NULL) + TOOL_GREP_SECONDS_MAX;
     str start, include = json_str(c->args, S("include"), (str){0});
     TRY(access_path(c->t, c->turn, json_str(c->args, S("path"), (str){0}), &start, err));

@@ -1,15 +1,16 @@
 // tools: read. Lines with their numbers, as kb_search and grep count them (one decoder). The text is exact;
-// what cannot be seen in it is named below it (B24).
+// what cannot be seen in it is named before it (rule B24), where no cut can take the warning away.
 #include "tools/tools_int.h"
 #include <deputy/utf8.h>
 #include <unistd.h>
 
-static void warn_invisible(tool_ctx *c, str text) {
+// text begins with line `first` of the file.
+static void warn_invisible(tool_ctx *c, str text, int64_t first) {
     invisible_finds finds = {0};
     invisible_scan(c->turn, text, &finds);
     for (vec_each(const invisible_find, f, &finds)) {
-        buf_addf(c->out, "[warning: invisible character U+%04X, %zu time%s, first in line %u", f->cp,
-                 f->count, f->count == 1 ? "" : "s", f->line);
+        buf_addf(c->out, "[warning: invisible character U+%04X, %zu time%s, first in line %lld", f->cp,
+                 f->count, f->count == 1 ? "" : "s", (long long)(first + f->line - 1));
         if (f->decoded.n) {
             buf_add(c->out, S(": it spells \""));
             foreign_add(c->out, f->decoded, FOREIGN_LINE, 200);
@@ -19,20 +20,31 @@ static void warn_invisible(tool_ctx *c, str text) {
     }
 }
 
-static void add_lines(tool_ctx *c, str text, int64_t offset, int64_t limit) {
-    int64_t n = 0, shown = 0;
-    str line, shown_text = {0};
+// The lines offset … offset + limit - 1, as one piece of the text; *n: how many lines there are, *shown: how
+// many of them these are.
+static str take_lines(str text, int64_t offset, int64_t limit, int64_t *n, int64_t *shown) {
+    str line, taken = {0};
+    *n = *shown = 0;
     while (text.n) {
         const char *at = text.p;
         str_cut(text, '\n', &line, &text);
-        n++;
-        if (n < offset || shown >= limit) continue;
-        if (!shown_text.p) shown_text.p = at;
-        shown_text.n = (size_t)(line.p + line.n - shown_text.p);
-        buf_addf(c->out, "%6lld\t", (long long)n);
+        if (++*n < offset || *shown >= limit) continue;
+        if (!taken.p) taken.p = at;
+        taken.n = (size_t)(line.p + line.n - taken.p);
+        ++*shown;
+    }
+    return taken;
+}
+
+static void add_lines(tool_ctx *c, str text, int64_t offset, int64_t limit) {
+    int64_t n, shown;
+    str taken = take_lines(text, offset, limit, &n, &shown), line;
+    warn_invisible(c, taken, offset);
+    for (int64_t i = 0; i < shown; i++) {
+        str_cut(taken, '\n', &line, &taken);
+        buf_addf(c->out, "%6lld\t", (long long)(offset + i));
         buf_add(c->out, line);
         buf_addc(c->out, '\n');
-        shown++;
     }
     if (!n) buf_add(c->out, S("[the file is empty]\n"));
     if (n && !shown)
@@ -41,7 +53,6 @@ static void add_lines(tool_ctx *c, str text, int64_t offset, int64_t limit) {
     if (shown && (offset > 1 || offset + shown - 1 < n))
         buf_addf(c->out, "[lines %lld-%lld of %lld%s]\n", (long long)offset, (long long)(offset + shown - 1),
                  (long long)n, offset + shown - 1 < n ? "; read on with offset" : "");
-    warn_invisible(c, shown_text);
 }
 
 dep_status tool_read(tool_ctx *c, dep_err *err) {

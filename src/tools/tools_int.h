@@ -7,14 +7,20 @@
 #include <deputy/tools.h>
 
 typedef struct {
-    str path; // normal form; "." is the workspace
-    int fd;   // the directory itself, or the directory that holds the file
-    str name; // of the file in it; empty: path is a directory
-    bool missing;
+    str path;    // normal form; "" is the workspace
+    int fd;      // the directory itself, or the directory that holds the file
+    str name;    // of the file in it; empty: path is a directory
+    str missing; // why it is not held, or empty
 } held_prefix;
 
 typedef struct {
-    VEC(glob_pat *) include, exclude;
+    glob_pat *g;
+    bool covers; // what it matches may be a directory, and goes with all that is below it
+} held_exclude;
+
+typedef struct {
+    VEC(glob_pat *) include;
+    VEC(held_exclude) exclude;
 } held_source;
 
 struct toolset {
@@ -54,6 +60,10 @@ typedef struct {
 [[nodiscard]] dep_status access_path(const toolset *t, arena *a, str arg, str *rel, dep_err *err);
 // Opens a regular file for reading. Refusals say what bounds the agent. The caller closes fd.
 [[nodiscard]] dep_status access_open(toolset *t, arena *a, str rel, opened_file *ret, dep_err *err);
+// path below root: true, and *rest is what stands behind root, without slashes before it.
+bool access_below_root(str root, str path, str *rest);
+// Is that memory, of this workspace or of one that lies within it, as far as the path tells?
+bool access_memory(str rel);
 bool access_allowed(const toolset *t, str rel); // a file of that path may be opened, as far as the path tells
 bool access_may_descend(const toolset *t, str rel); // a directory may hold allowed files
 
@@ -65,9 +75,14 @@ typedef struct {
     bool (*file)(void *ctx, str rel, const struct stat *st); // false stops
     void *ctx;
     size_t files, ignored; // counted
+    size_t skipped;        // directories that could not be listed, or are too deep
+    size_t sensitive;      // files left out by rule B5
+    size_t links;          // that lead to a directory, or to what may not be opened
     bool over;             // TOOL_WALK_FILES_MAX was reached
     bool cancelled;
 } tool_walk;
 [[nodiscard]] dep_status walk_files(tool_ctx *c, tool_walk *w, dep_err *err);
+// What a walk left out, one line each.
+void walk_summary(const tool_walk *w, buf *out);
 
 bool ctx_cancelled(const tool_ctx *c);
