@@ -180,6 +180,20 @@ static bool in_effect(const report_row *r) {
     return r->state == ITEM_GRANTED;
 }
 
+// As in the report of `show`.
+static void place_json(jw *w, def_place at) {
+    jw_key(w, S("at"));
+    if (!at.line) {
+        jw_null(w);
+        return;
+    }
+    jw_obj(w);
+    jw_kstr(w, S("file"), at.file);
+    jw_kint(w, S("line"), at.line);
+    jw_kint(w, S("column"), at.column);
+    jw_end_obj(w);
+}
+
 static void explain_json(jw *w, const report_row *r) {
     jw_obj(w);
     jw_kstr(w, S("item"), r->name);
@@ -192,14 +206,7 @@ static void explain_json(jw *w, const report_row *r) {
         jw_obj(w);
         jw_kstr(w, S("rule"), rule->rule);
         jw_kstr(w, S("effect"), rule->effect);
-        jw_key(w, S("at"));
-        if (rule->at.line) {
-            buf at = buf_new(w->out->a, 0);
-            buf_addf(&at, STR_FMT ":%u", STR_ARG(rule->at.file), rule->at.line);
-            jw_str(w, buf_str(&at));
-        } else {
-            jw_null(w);
-        }
+        place_json(w, rule->at);
         jw_end_obj(w);
     }
     jw_end_arr(w);
