@@ -1,5 +1,11 @@
-// search: lines and queries. Walks a directory beneath a held descriptor, reads and folds text, scans it line by line and ranks the
-// matching lines. Knows no word of Deputy: what must not be read is told by a callback. No index; nothing goes stale.
+// search: lines and queries. Walks directories beneath a held descriptor, reads and folds text, scans it line
+// by line and ranks the matching lines. Knows no word of Deputy but the name of the directory that is never
+// entered: what else must not be read is told by a callback. No index; nothing goes stale. Lines end at LF
+// alone and are counted from 1.
+//
+// A line matches when its folded text (utf8_fold) contains a term of the query: a phrase in double quotes, a
+// word, or, where a script has no blanks, a pair of characters. Stop words count only when a query has
+// nothing else; signs likewise.
 #pragma once
 #include <deputy/arena.h>
 #include <deputy/buf.h>
@@ -7,23 +13,33 @@
 #include <deputy/str.h>
 #include <sys/stat.h>
 
+// Globs are those of glob.h, relative to the root; they ignore .gitignore. A pattern without a wildcard that
+// names a directory means everything below it that is not hidden. node_modules, .git, .hg, .svn and CVS are
+// entered only when a pattern spells them;
+// `.deputy` never, by no name, link or mount. An exclude that ends in `**` or in a name covers whole
+// directories, hidden files in them included, and links to them. Links are followed when they are relative
+// and stay beneath the root.
 typedef struct {
     str name;
-    const str *include; // globs relative to the root (a plain directory means dir/**/*)
+    const str *include;
     size_t n_include;
     const str *exclude;
     size_t n_exclude;
-    str encoding; // declared encoding, or empty
+    str encoding; // declared encoding, or empty; of a file in several sources the first one's holds
 } search_source;
 
 typedef struct {
-    int root; // directory descriptor; stays the caller's
+    int root; // directory descriptor; stays the caller's, and is used by search_open and search_count alone
     const search_source *sources;
     size_t n_sources;
     size_t max_bytes, max_file; // 0: SEARCH_BYTES_MAX, SEARCH_FILE_MAX
-    // Says why a file that was opened must not be read (a short reason such as "sensitive file"), or NULL. path is relative to the root. May be NULL.
+    // Says why something that was opened must not be read (a short reason such as "sensitive file"; it must
+    // live as long as the corpus is being opened), or NULL. Asked for each file, and for each directory that
+    // is entered (S_ISDIR, the path then ends in '/'). path is relative to the root; where links led to it,
+    // it is asked for the real path as well. May be NULL.
     const char *(*refuse)(void *ctx, str path, const struct stat *st);
-    // True stops walk and scan soon (asked at least every 1 MiB and every 64 files). May be NULL.
+    // True stops walk, reading and scan soon (asked at least every 1 MiB and every 64 files). May be NULL.
+    // Lives as long as the corpus.
     bool (*cancelled)(void *ctx);
     void *ctx;
 } search_space;
@@ -31,13 +47,13 @@ typedef struct {
 enum : size_t { SEARCH_BYTES_MAX = (size_t)256 << 20, SEARCH_FILE_MAX = (size_t)16 << 20 };
 enum {
     SEARCH_LIMIT_DEFAULT = 10,
-    SEARCH_LIMIT_MAX = 50,        // of kb_search; the command line may ask for more
+    SEARCH_LIMIT_MAX = 50, // of kb_search; the command line may ask for more
     SEARCH_HIT_CHARS = 400,
-    SEARCH_TERMS_MAX = 32,        // distinct terms of a query; more are cut and said
-    SEARCH_QUERY_MAX = 4096,      // bytes
-    SEARCH_FILES_MAX = 200000,    // files walked
-    SEARCH_DEPTH_MAX = 64,
-    SEARCH_CUT_PATHS = 3,         // paths shown per cut in text; all are kept
+    SEARCH_TERMS_MAX = 32,     // distinct words and phrases of a query; more are ignored and counted
+    SEARCH_QUERY_MAX = 4096,   // bytes; of a longer query the head is searched, which is a cut
+    SEARCH_FILES_MAX = 200000, // files walked
+    SEARCH_DEPTH_MAX = 64,     // directories below the root
+    SEARCH_CUT_PATHS = 3,      // paths shown per cut in text; all are kept
 };
 
 typedef struct {
@@ -49,9 +65,10 @@ typedef struct {
 } search_query;
 
 typedef struct {
-    str source, path;
+    str source, path; // path: the bytes of the file's name, which need not be valid UTF-8
     uint32_t line;
-    str text;    // original characters, ≤ SEARCH_HIT_CHARS code points, cut around the match with "…"
+    str text; // original characters without blanks at both ends, ≤ SEARCH_HIT_CHARS code points, cut around
+              // the match with "…"
     str heading; // "Refunds > Deadlines": the trail of headings above the line; empty when there is none
     double score;
     const str *before, *after; // context lines
@@ -59,32 +76,43 @@ typedef struct {
 } search_hit;
 
 typedef struct {
-    str reason; // "binary", "over 16 MiB: head searched", "not read: budget of 256 MiB", "symbolic link leaves the source", "read as GB18030 (assumed)", …
+    str reason; // "binary", "over 16 MiB: head searched", "not read: budget of 256 MiB", "absolute symbolic
+                // link", "read as GB18030 (assumed)", …
     size_t count;
-    VEC(str) paths; // all of them
+    VEC(str) paths; // all of them; the source's name for "source matches no file"
 } search_cut;
 
 typedef struct {
-    VEC(search_hit) hits;
+    VEC(search_hit) hits; // best first; ties by source, path, line
     struct {
         size_t files, bytes;   // searched
         size_t matched_lines;  // lines with a term of the query
-        size_t expanded_lines; // lines found only through stems or typo tolerance
-        bool at_least;         // a cut or a cancel makes the totals lower bounds
+        size_t expanded_lines; // lines found only through another form of a word
+        bool at_least; // text of the sources was not searched (budget, limit, unreadable, cancel): totals are
+                       // lower bounds
     } totals;
-    VEC(search_cut) cuts;
+    VEC(search_cut) cuts; // by reason; only those of the files that the filters admit
     size_t ignored_terms; // over SEARCH_TERMS_MAX
     bool cancelled;
 } search_result;
 
 typedef struct search_corpus search_corpus;
-// Walks and reads the sources once; files shared by several sources are read once. The corpus lives until search_close.
+// Walks and reads the sources once. A file is its device and inode: one that several sources, links or names
+// lead to is read and found once, under the first name (by source, then path) that the query's filters admit.
+// Each source gets an equal share of the budget first, then what the others leave; max_bytes bounds what is
+// read and, within a small factor, the memory held until search_close. The sources may go after this call.
+// Errors: INVALID for a pattern or an encoding that may not be, naming the source and the reason. A cancelled
+// open succeeds with what was read so far; every answer says so.
 [[nodiscard]] dep_status search_open(const search_space *space, search_corpus **ret, dep_err *err);
-// Ranks the lines for one query. Deterministic: same corpus and query, same bytes. Errors: INVALID for a blank query, an unknown source,
+// Ranks the lines for one query. Deterministic: same corpus and query, same bytes. What is returned lives in
+// `a` alone. Any number of threads may ask one corpus. Errors: INVALID for a blank query, an unknown source,
 // a path that leaves; CANCELLED never (result.cancelled says it).
-[[nodiscard]] dep_status search_run(arena *a, search_corpus *c, const search_query *q, search_result *ret, dep_err *err);
+[[nodiscard]] dep_status search_run(arena *a, search_corpus *c, const search_query *q, search_result *ret,
+                                    dep_err *err);
 void search_close(search_corpus *c);
-// Files per source, in the order of the space's sources, without reading them: how many match. For catalogue and checks.
+// Files per source, in the order of the space's sources, without reading them: how many names match. For
+// catalogue and checks.
 [[nodiscard]] dep_status search_count(const search_space *space, size_t *counts, dep_err *err);
-// {"hits":[…],"totals":{…},"cuts":[…]}: see DESIGN section 15.
+// {"hits":[…],"totals":{…},"cuts":[…]}, and "ignored_terms", "cancelled" where there is something to say: see
+// DESIGN section 15.
 void search_json(buf *out, const search_result *r);

@@ -60,8 +60,7 @@ static str size_text(arena *a, size_t n) {
     return str_fmt(a, "%zu bytes", n);
 }
 
-// --- Which files
-// ---------------------------------------------------------------------------------------------------------
+// --- Which files ---
 
 static int by_path_source(const void *a, const void *b) {
     const walk_file *x = a, *y = b;
@@ -103,8 +102,7 @@ static void add_names(loader *l, loaded *f, const candidate *cand) {
         vec_push(l->scratch, &f->names, (file_name){.source = cand->sources.p[i], .path = path});
 }
 
-// --- Opening
-// -------------------------------------------------------------------------------------------------------------
+// --- Opening ---
 
 static void cut_failed(loader *l, const candidate *cand, dep_status status, int os) {
     struct stat st;
@@ -112,8 +110,7 @@ static void cut_failed(loader *l, const candidate *cand, dep_status status, int 
         cut(l, cand, true, S("gone while searching"));
     } else if (status == DEP_ERR_REFUSED) {
         bool odd = file_stat_at(l->space->root, cand->path, FILE_LINKS_INSIDE, &st, NULL) == DEP_OK;
-        cut(l, cand, false,
-            odd ? S("not a regular file") : S("symbolic link leaves the directory of the sources"));
+        cut(l, cand, false, odd ? S("not a regular file") : str_z(walk_link_refused()));
     } else {
         const char *text = strerrordesc_np(os);
         cut(l, cand, true, str_fmt(l->scratch, "unreadable: %s", text ? text : "unknown error"));
@@ -160,8 +157,7 @@ static int open_candidate(loader *l, const candidate *cand, struct stat *st) {
     return allowed(l, cand, fd, linked, st) ? fd : -1;
 }
 
-// --- Text
-// ----------------------------------------------------------------------------------------------------------------
+// --- Text ---
 
 // UTF-16: not between the halves of a pair.
 static str whole_units(str head, bool big) {
@@ -293,8 +289,7 @@ static bool read_text(loader *l, const candidate *cand, int fd, size_t size, cor
     return true;
 }
 
-// --- The budget
-// ----------------------------------------------------------------------------------------------------------
+// --- The budget ---
 
 static void spend(loader *l, size_t n) {
     l->left -= n < l->left ? n : l->left;
@@ -357,8 +352,7 @@ static void load_all(loader *l) {
     }
 }
 
-// --- Opening
-// -------------------------------------------------------------------------------------------------------------
+// --- The corpus ---
 
 static int by_name(const void *a, const void *b) {
     const file_name *x = a, *y = b;
@@ -464,8 +458,7 @@ void search_close(search_corpus *c) {
     if (c) arena_free(c->a);
 }
 
-// --- Looking things up
-// ---------------------------------------------------------------------------------------------------
+// --- Looking things up ---
 
 str corpus_original(const corpus_file *f, uint32_t line) {
     size_t from = 0;

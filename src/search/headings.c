@@ -92,8 +92,7 @@ static char rule_of(str s, size_t at_least) {
     return s.n >= at_least && s.n && count_same(s, 0, s.p[0]) == s.n ? s.p[0] : 0;
 }
 
-// --- HTML
-// ----------------------------------------------------------------------------------------------------------------
+// --- HTML ---
 
 static char low(char c) {
     return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
@@ -169,8 +168,7 @@ static void read_html(reader *r) {
     }
 }
 
-// --- Markdown
-// ------------------------------------------------------------------------------------------------------------
+// --- Markdown ---
 
 typedef struct {
     char fence;     // the open fence's character, or 0
@@ -278,8 +276,7 @@ static void read_markdown(reader *r) {
     }
 }
 
-// --- reStructuredText
-// ----------------------------------------------------------------------------------------------------
+// --- reStructuredText ---
 
 static bool is_punct(char c) {
     return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') ||
@@ -333,8 +330,7 @@ static void read_rst(reader *r) {
     }
 }
 
-// --- AsciiDoc, Org
-// -------------------------------------------------------------------------------------------------------
+// --- AsciiDoc, Org ---
 
 static void read_asciidoc(reader *r) {
     char block = 0; // the character of an open block whose inside is not read
@@ -386,8 +382,7 @@ void headings_find(arena *a, str path, str text, heading_list *ret) {
     }
 }
 
-// --- Titles
-// --------------------------------------------------------------------------------------------------------------
+// --- Titles ---
 
 // Marks that close a heading without being part of it: the second row of #, {#anchor}, Org's :tags:.
 static str without_tail(str s) {

@@ -70,8 +70,7 @@ static double worth(const term_hit *h) {
     return h->whole + weights.start * h->start + weights.inside * h->inside + weights.forms * h->forms;
 }
 
-// --- Counts of one file
-// ---------------------------------------------------------------------------------------------------
+// --- Counts of one file ---
 
 static size_t add_row(ranker *r) {
     size_t at = r->cells.n;
@@ -129,8 +128,7 @@ static double *weigh_section(ranker *r, const corpus_file *f, const touched *s) 
     return body;
 }
 
-// --- Score
-// ----------------------------------------------------------------------------------------------------------------
+// --- Score ---
 
 static double score_line(const ranker *r, const line_hit *l, const double *around) {
     const corpus_file *f = r->files[l->file].file;
@@ -155,9 +153,15 @@ static double score_line(const ranker *r, const line_hit *l, const double *aroun
 // bytes.
 static double ln(double x) {
     double whole = 0;
-    for (; x > 1.5; x /= 2) whole += 0.69314718055994531;
+    while (x > 1.5) {
+        x /= 2;
+        whole += 0.69314718055994531;
+    }
     double z = (x - 1) / (x + 1), power = z, sum = 0;
-    for (int k = 1; k < 32; k += 2, power *= z * z) sum += power / k;
+    for (int k = 1; k < 32; k += 2) {
+        sum += power / k;
+        power *= z * z;
+    }
     return whole + 2 * sum;
 }
 
@@ -187,8 +191,7 @@ static void measure(ranker *r, size_t n_files) {
     r->row_of = NEW_N(r->a, uint32_t, (size_t)most + 1);
 }
 
-// --- The best ones
-// --------------------------------------------------------------------------------------------------------
+// --- The best ones ---
 
 static bool better(const candidate *a, const candidate *b) {
     return a->score > b->score || (a->score == b->score && a->line < b->line);

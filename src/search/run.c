@@ -17,8 +17,7 @@ typedef struct {
     bool cut_query;
 } run;
 
-// --- Filters
-// --------------------------------------------------------------------------------------------------------------
+// --- Filters ---
 
 static dep_status find_source(run *r, dep_err *err) {
     r->source = SEARCH_NO_SOURCE;
@@ -71,8 +70,7 @@ static void select_files(run *r) {
     if (r->n_files > 1) qsort(r->files, r->n_files, sizeof *r->files, by_name);
 }
 
-// --- Hits
-// -----------------------------------------------------------------------------------------------------------------
+// --- Hits ---
 
 static str trail(arena *a, const corpus_file *f, uint32_t line) {
     uint32_t at = corpus_section(f, line), chain[HEADING_LEVELS + 1];
@@ -129,22 +127,16 @@ static void add_hit(const run *r, arena *a, const scan_result *scan, const ranke
     vec_push(a, &ret->hits, hit);
 }
 
-// --- Cuts
-// -----------------------------------------------------------------------------------------------------------------
+// --- Cuts ---
 
-static search_cut *cut_for(arena *a, search_result *ret, str reason) {
-    search_cut *last = ret->cuts.n ? &ret->cuts.p[ret->cuts.n - 1] : NULL;
-    if (last && str_eq(last->reason, reason)) return last;
-    vec_push(a, &ret->cuts, (search_cut){.reason = str_dup(a, reason)});
-    return &ret->cuts.p[ret->cuts.n - 1];
-}
-
-static void add_cut(arena *a, search_result *ret, str reason, str path) {
-    search_cut *c = cut_for(a, ret, reason);
-    // The same name in a further source.
-    if (c->paths.n && str_eq(c->paths.p[c->paths.n - 1], path)) return;
-    c->count++;
-    if (path.n) vec_push(a, &c->paths, str_dup(a, path));
+static void add_cut(arena *a, search_result *ret, str reason, str path, size_t count) {
+    if (ret->cuts.n == 0 || !str_eq(ret->cuts.p[ret->cuts.n - 1].reason, reason))
+        vec_push(a, &ret->cuts, (search_cut){.reason = str_dup(a, reason)});
+    search_cut *last = &ret->cuts.p[ret->cuts.n - 1];
+    // The same name again: in a further source.
+    if (last->paths.n && str_eq(last->paths.p[last->paths.n - 1], path)) return;
+    last->count += count;
+    if (path.n) vec_push(a, &last->paths, str_dup(a, path));
 }
 
 static bool concerns(const run *r, const cut_item *item) {
@@ -155,22 +147,19 @@ static bool concerns(const run *r, const cut_item *item) {
 static void add_cuts(const run *r, arena *a, const scan_result *scan, search_result *ret) {
     for (vec_each(cut_item, item, &r->c->cuts)) {
         if (!concerns(r, item)) continue;
-        add_cut(a, ret, item->reason, item->path);
+        add_cut(a, ret, item->reason, item->path, 1);
         ret->totals.at_least = ret->totals.at_least || item->loses;
     }
     if (r->path && r->n_files == 0)
-        add_cut(a, ret, S("path filter matches no file of the sources"), r->q->path);
+        add_cut(a, ret, S("path filter matches no file of the sources"), r->q->path, 1);
     if (r->cut_query)
         add_cut(a, ret, str_fmt(r->scratch, "query over %d bytes: its head searched", SEARCH_QUERY_MAX),
-                (str){0});
-    if (scan->unranked) {
-        search_cut *c = cut_for(a, ret, S("too many matching lines: counted, not ranked"));
-        c->count = scan->unranked;
-    }
+                (str){0}, 1);
+    if (scan->unranked)
+        add_cut(a, ret, S("too many matching lines: counted, not ranked"), (str){0}, scan->unranked);
 }
 
-// --- The whole
-// ------------------------------------------------------------------------------------------------------------
+// --- The whole ---
 
 typedef struct {
     term_list terms;

@@ -8,8 +8,7 @@
 #include <deputy/glob.h>
 #include <deputy/search.h>
 
-// --- Limits: members, so that tests can use small ones.
-// ------------------------------------------------------------------
+// --- Limits: members, so that tests can use small ones. ---
 typedef struct {
     size_t files;   // files taken by the walk, over all sources
     size_t entries; // directory entries looked at, over all sources
@@ -28,8 +27,7 @@ static const search_limits search_limits_default = {
 
 enum : uint32_t { SEARCH_NO_SOURCE = UINT32_MAX };
 
-// --- Walk: which files a source has, by name. Nothing is opened but directories.
-// ----------------------------------------
+// --- Walk: which files a source has, by name. Nothing is opened but directories. ---
 typedef struct {
     uint32_t source;
     str path;
@@ -56,6 +54,8 @@ typedef struct {
 // The path of an open descriptor relative to root, as the kernel knows it; false when that is not below root
 // or cannot be told.
 bool walk_real_path(arena *a, int root, int fd, str *ret);
+// Why a relative link was not followed.
+const char *walk_link_refused(void);
 // True when a component of the path is the directory that is never searched.
 bool walk_forbidden(str path);
 // The globs of a source's exclude, for names found only after the walk (the real path of a link).
@@ -66,8 +66,7 @@ typedef struct {
 [[nodiscard]] dep_status walk_excludes(arena *a, const search_source *s, walk_exclude **ret, dep_err *err);
 bool walk_excluded(const walk_exclude *x, size_t n, str path);
 
-// --- Headings: the structure of a file.
-// ---------------------------------------------------------------------------------
+// --- Headings: the structure of a file. ---
 enum {
     HEADINGS_MAX = 65536, // of a file; later ones are lines like any other
     HEADING_CHARS = 120,  // of one heading in a trail
@@ -90,8 +89,7 @@ void headings_find(arena *a, str path, str text, heading_list *ret);
 // One heading without its markup, on one line, at most HEADING_CHARS code points.
 str heading_title(arena *a, str text, const heading *h);
 
-// --- Corpus.
-// ------------------------------------------------------------------------------------------------------------
+// --- Corpus. ---
 typedef struct {
     uint32_t source;
     str path;
@@ -137,8 +135,7 @@ str corpus_original(const corpus_file *f, uint32_t line);
 // the first.
 uint32_t corpus_section(const corpus_file *f, uint32_t line);
 
-// --- Terms of a query.
-// ---------------------------------------------------------------------------------------------------
+// --- Terms of a query. ---
 enum {
     TERM_GRAMS_MAX =
         96, // two-character pieces of runs written without blanks, beside SEARCH_TERMS_MAX words and phrases
@@ -169,8 +166,7 @@ void terms_parse(arena *a, str query, term_list *ret);
 // Is what stands at word[stem.n] up to the word's end an ending of the same word?
 bool term_same_word(const term *t, str word);
 
-// --- Scan.
-// --------------------------------------------------------------------------------------------------------------
+// --- Scan. ---
 typedef struct {
     const corpus_file *file;
     const file_name *name; // the one that passed the filters
@@ -205,8 +201,7 @@ typedef struct {
 void scan_naive(arena *a, const term_list *terms, const selected_file *files, size_t n,
                 const search_corpus *c, scan_result *ret);
 
-// --- Rank.
-// --------------------------------------------------------------------------------------------------------------
+// --- Rank. ---
 typedef struct {
     uint32_t line; // in scan_result.lines
     uint16_t best; // the term to cut around, an index into the terms
@@ -217,8 +212,7 @@ typedef struct {
 size_t rank_lines(arena *a, const term_list *terms, const selected_file *files, size_t n,
                   const scan_result *scan, size_t limit, ranked_line *ret);
 
-// --- Cut.
-// ---------------------------------------------------------------------------------------------------------------
+// --- Cut. ---
 // At most SEARCH_HIT_CHARS code points of a line, around folded position `at`, without the blanks at both
 // ends.
 str cut_around(arena *a, str line, size_t at);

@@ -64,8 +64,7 @@ static bool has(const term *p, size_t n, str text) {
     return false;
 }
 
-// --- Endings of English words
-// -------------------------------------------------------------------------------------------
+// --- Endings of English words ---
 
 static bool is_vowel(char c) {
     return c && strchr("aeiouy", c);
@@ -119,8 +118,7 @@ bool term_same_word(const term *t, str word) {
            is_one_of(str_sub(rest, 1, rest.n), endings, sizeof endings / sizeof *endings);
 }
 
-// --- Adding
-// -------------------------------------------------------------------------------------------------------------
+// --- Adding ---
 
 static void add(parser *p, term_kind kind, str text, double weight) {
     if (text.n == 0 || has(p->out->p, p->out->n, text)) return;
@@ -176,8 +174,7 @@ static void add_run(parser *p, str run) {
     }
 }
 
-// --- Splitting
-// ----------------------------------------------------------------------------------------------------------
+// --- Splitting ---
 
 // Words and runs of a folded text.
 static void split(parser *p, str s) {

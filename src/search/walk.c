@@ -68,8 +68,7 @@ static void cut_os(walker *w, str path, bool wide, int os) {
              (cut_item){.reason = reason, .path = path, .source = w->source, .wide = wide, .loses = true});
 }
 
-// --- Names
-// ---------------------------------------------------------------------------------------------------------------
+// --- Names ---
 
 bool walk_forbidden(str path) {
     str rest = path, part;
@@ -144,8 +143,7 @@ static const bool *narrow(walker *w, const bool *active, str name) {
     return now;
 }
 
-// --- Opening
-// -------------------------------------------------------------------------------------------------------------
+// --- Opening ---
 
 static bool proc_path(arena *a, int fd, str *ret) {
     char link[64], target[PATH_MAX];
@@ -172,6 +170,11 @@ bool walk_real_path(arena *a, int root, int fd, str *ret) {
     return true;
 }
 
+const char *walk_link_refused(void) {
+    return file_has_openat2() ? "symbolic link leaves the directory of the sources"
+                              : "symbolic link, which this kernel cannot follow safely (it has no openat2)";
+}
+
 static bool link_is_absolute(walker *w, str path) {
     char target[1];
     char *z = str_cz(w->a, path);
@@ -186,7 +189,7 @@ static void cut_link(walker *w, str path, dep_status status, int os) {
     else if (link_is_absolute(w, path))
         cut(w, path, true, false, "absolute symbolic link");
     else
-        cut(w, path, true, false, "symbolic link leaves the directory of the sources");
+        cut(w, path, true, false, walk_link_refused());
 }
 
 static const char *ask_about(const walker *w, str dir, const struct stat *st) {
@@ -283,8 +286,7 @@ static bool list_place(walker *w, place *p, bool parent_linked, dir_entries *ret
     return status == DEP_OK;
 }
 
-// --- Walking
-// -------------------------------------------------------------------------------------------------------------
+// --- Walking ---
 
 static bool should_stop(walker *w) {
     if (w->entries % 64 == 0 && w->space->cancelled && w->space->cancelled(w->space->ctx)) {
@@ -399,8 +401,7 @@ static void walk_from(walker *w, str prefix) {
     w->n_above = kept;
 }
 
-// --- Sources
-// -------------------------------------------------------------------------------------------------------------
+// --- Sources ---
 
 static dep_status compile(walker *w, str source, str text, glob_pat **ret, dep_err *err) {
     dep_status status = glob_compile(w->a, text, ret, err);
