@@ -1,5 +1,6 @@
 // cli: models. What is configured; add a provider, choose the default, send one small request.
 #include "cli/config_file.h"
+#include <string.h>
 
 static const struct {
     const char *name, *api, *key_env, *url;
@@ -54,49 +55,81 @@ static int list(cli *c) {
     } else {
         text(&b, "default: "), safe(&b, model), text(&b, "\n");
         if (!cfg->providers.n)
-            text(&b, "connect one: deputy models add anthropic --key-env ANTHROPIC_API_KEY, then deputy "
-                     "models use anthropic/MODEL\n");
+            text(&b, "connect one: deputy models add anthropic --key-env ANTHROPIC_API_KEY --model MODEL\n");
     }
     out_buf(&b);
     return EXIT_FINE;
 }
 
-static int add(cli *c) {
-    str name = arg(c, 1);
-    if (!name.n)
-        return usage_error(c, "usage: deputy models add NAME [--api API] [--url URL] [--key-env VARIABLE]");
-    str api = opt_get(c, "api", (str){0}), url = opt_get(c, "url", (str){0}),
-        key = opt_get(c, "key-env", (str){0});
+static bool word(str s, const char *also) {
+    for (size_t i = 0; i < s.n; i++) {
+        bool letter = (s.p[i] >= 'A' && s.p[i] <= 'Z') || (s.p[i] >= 'a' && s.p[i] <= 'z') || s.p[i] == '_';
+        if (!letter && !(s.p[i] >= '0' && s.p[i] <= '9' && i) && (!i || !s.p[i] || !strchr(also, s.p[i])))
+            return false;
+    }
+    return s.n > 0;
+}
+
+// What was given, completed by what is known of the name; EXIT_FINE when it can be used.
+static int take_provider(cli *c, str name, model_config *mc, str *key_env) {
+    dep_err err;
+    mc->api = opt_get(c, "api", (str){0});
+    mc->url = opt_get(c, "url", (str){0});
+    *key_env = opt_get(c, "key-env", (str){0});
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (!str_eq(str_z(known[i].name), name)) continue;
-        if (!api.n) api = str_z(known[i].api);
-        if (!key.n) key = str_z(known[i].key_env);
-        if (!url.n) url = str_z(known[i].url);
+        if (!mc->api.n) mc->api = str_z(known[i].api);
+        if (!key_env->n) *key_env = str_z(known[i].key_env);
+        if (!mc->url.n) mc->url = str_z(known[i].url);
     }
-    if (!api.n) return usage_error(c, "say which API it speaks: --api anthropic");
-    if (!api_here(api)) {
-        say(c, "the API \"" STR_FMT "\": not yet. This version speaks anthropic", STR_ARG(api));
-        return EXIT_REFUSED;
-    }
-    for (size_t i = 0; i < key.n; i++)
-        if (!((key.p[i] >= 'A' && key.p[i] <= 'Z') || (key.p[i] >= 'a' && key.p[i] <= 'z') ||
-              (key.p[i] >= '0' && key.p[i] <= '9' && i) || key.p[i] == '_'))
-            return usage_error(c,
-                               "--key-env takes the name of an environment variable, never the key itself");
-    buf v = buf_new(c->a, 0);
-    text(&v, "{api: "), buf_add(&v, api);
-    if (url.n) text(&v, ", url: "), buf_add(&v, yaml_scalar_text(c->a, url, true));
-    if (key.n) text(&v, ", key: \"${"), buf_add(&v, key), text(&v, "}\"");
-    text(&v, "}");
-    str quoted = str_fmt(c->a, "providers.\"" STR_FMT "\"", STR_ARG(name));
-    config_change change = {quoted, buf_str(&v)};
-    int code = config_edit(c, &change, 1);
+    if (!word(name, ".-"))
+        return usage_error(c, "a provider's name has letters, digits, '.', '_' and '-', a letter first");
+    if (!mc->api.n) return usage_error(c, "say which API it speaks: --api anthropic");
+    if (key_env->n && !word(*key_env, ""))
+        return usage_error(c, "--key-env takes the name of an environment variable, never the key itself");
+    if (!api_here(mc->api))
+        return fail_with(c, EXIT_REFUSED, "the API \"" STR_FMT "\": not yet. This version speaks anthropic",
+                         STR_ARG(mc->api));
+    // Opened once with a key that is none: a URL that could not be used is not written.
+    model_provider *p;
+    mc->name = name;
+    mc->key = key_env->n ? S("none") : (str){0};
+    return model_open(c->a, mc, c->in->clock, &p, &err) == DEP_OK ? EXIT_FINE : fail(c, &err);
+}
+
+static int add(cli *c) {
+    str name = arg(c, 1), key_env, model = opt_get(c, "model", (str){0});
+    model_config mc = {0};
+    if (!name.n)
+        return usage_error(
+            c, "usage: deputy models add NAME [--api API] [--url URL] [--key-env VARIABLE] [--model MODEL]");
+    int code = take_provider(c, name, &mc, &key_env);
     if (code) return code;
+    // Each value on its own: what stands beside them in the file stays.
+    str at = str_fmt(c->a, "providers.\"" STR_FMT "\".", STR_ARG(name));
+    config_change changes[4];
+    size_t n = 0;
+    changes[n++] = (config_change){str_fmt(c->a, STR_FMT "api", STR_ARG(at)), mc.api};
+    if (mc.url.n)
+        changes[n++] =
+            (config_change){str_fmt(c->a, STR_FMT "url", STR_ARG(at)), yaml_scalar_text(c->a, mc.url, true)};
+    if (key_env.n)
+        changes[n++] = (config_change){str_fmt(c->a, STR_FMT "key", STR_ARG(at)),
+                                       str_fmt(c->a, "\"${" STR_FMT "}\"", STR_ARG(key_env))};
+    if (model.n) {
+        model = str_fmt(c->a, STR_FMT "/" STR_FMT, STR_ARG(name), STR_ARG(model));
+        changes[n++] = (config_change){S("model"), yaml_scalar_text(c->a, model, true)};
+    }
+    if ((code = config_edit(c, changes, n))) return code;
     say(c, "wrote " STR_FMT, STR_ARG(config_path(c)));
-    const char *value = key.n ? c->in->getenv(str_cz(c->a, key)) : "";
-    if (!value || (!*value && key.n))
-        say(c, "the environment variable " STR_FMT " is not set now", STR_ARG(key));
-    say(c, "next: deputy models use " STR_FMT "/MODEL, then deputy models test", STR_ARG(name));
+    const char *value = key_env.n ? c->in->getenv(str_cz(c->a, key_env)) : "";
+    if (!value || (!*value && key_env.n))
+        say(c, "the environment variable " STR_FMT " is not set now", STR_ARG(key_env));
+    if (model.n) {
+        say(c, "the default model is " STR_FMT "; next: deputy models test", STR_ARG(model));
+    } else {
+        say(c, "next: deputy models use " STR_FMT "/MODEL, then deputy models test", STR_ARG(name));
+    }
     return EXIT_FINE;
 }
 
@@ -162,8 +195,9 @@ static int test(cli *c) {
 }
 
 int verb_models(cli *c) {
-    int code = need_workspace(c, true);
     str sub = arg(c, 0);
+    bool writes = str_eq(sub, S("add")) || str_eq(sub, S("use"));
+    int code = need_workspace(c, !writes); // a change prints what the file says afterwards
     if (code) return code;
     if (!sub.n || str_eq(sub, S("list"))) return list(c);
     if (str_eq(sub, S("add"))) return add(c);

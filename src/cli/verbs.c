@@ -68,7 +68,7 @@ static const cli_opt models_opts[] = {
     {"url", OPT_VALUE, "URL", "base address"},
     {"key-env", OPT_VALUE, "NAME", "environment variable that holds the key"},
     {"api", OPT_VALUE, "API", "anthropic"},
-    {"model", OPT_VALUE, "MODEL", "test this model"},
+    {"model", OPT_VALUE, "MODEL", "add: make this the default model; test: test this one"},
     END};
 
 static const cli_verb table[] = {

@@ -1,0 +1,150 @@
+"""Settings and providers: config get/set/path, models add/use/test, doctor. Keys stay in the environment."""
+
+import stat
+import sys
+
+sys.dont_write_bytecode = True
+from lib.deputy import ERRORS, FINE, REFUSED, USAGE, main, says  # noqa: E402
+
+KEY = "sk-canary-0123456789"
+
+
+def file_of(box):
+    return box.config / "deputy/config.yaml"
+
+
+def test_config(box):
+    path = box.run("config", "path")
+    box.exits("path", path, FINE, out=str(file_of(box)))
+    box.equal("path --json", box.run("config", "path", "--json").json(), str(file_of(box)))
+    everything = box.run("config", "get", "--json").json()
+    box.equal("get --json", (set(everything), everything["limits"]["turns"]), ({"model", "providers", "limits"}, 60))
+    plain = box.run("config", "get")
+    box.exits("get says where each value comes from", plain, FINE, out=["model = quote/passages  (default)",
+              "limits.turns = 60  (default)"])
+    box.equal("config alone is get", box.run("config").out, plain.out)
+    box.check("looking writes nothing", not box.config.exists() and not box.state.exists())
+    box.exits("set", box.run("config", "set", "limits.turns", "50"), FINE, err=str(file_of(box)))
+    box.equal("the file is private", stat.S_IMODE(file_of(box).stat().st_mode), 0o600)
+    box.equal("get KEY", box.run("config", "get", "limits.turns").out, "50\n")
+    box.exits("get a part", box.run("config", "get", "limits"), FINE, out=f"limits.turns = 50  ({file_of(box)}:2)")
+    file_of(box).write_text("# mine\nlimits:   # budgets\n  turns: 50\n")
+    box.exits("set again", box.run("config", "set", "limits.minutes", "7"), FINE)
+    box.equal("all else stays", file_of(box).read_text(), "# mine\nlimits:   # budgets\n  turns: 50\n  minutes: 7\n")
+    file_of(box).write_text("# only this\n")
+    box.exits("set in a file of comments", box.run("config", "set", "model", "quote/passages"), FINE)
+    box.check("the comment stays", file_of(box).read_text().startswith("# only this\n"), file_of(box).read_text())
+
+
+def test_config_is_refused(box):
+    box.run("config", "set", "limits.turns", "50")
+    before = file_of(box).read_bytes()
+    for key, value, says_ in (("limits.turns", "0", "limits.turns"), ("limits.turnss", "5", "turns"), ("limit", "x", "limits"),
+                              ("nope", "1", "no setting"), ("model", "foo", "provider/model"), ("limits", "[", "YAML"),
+                              ("providers.x.api", "smtp", "api"), ("providers.quote.api", "anthropic", "quote")):
+        box.exits(f"set {key} {value}", box.run("config", "set", key, value), ERRORS, err=says_)
+    box.exits("get of nothing", box.run("config", "get", "nope"), ERRORS, err="--reference")
+    box.exits("get of too much", box.run("config", "get", "a", "b"), USAGE)
+    box.exits("set without a value", box.run("config", "set", "model"), USAGE)
+    box.equal("not one byte was written", file_of(box).read_bytes(), before)
+    file_of(box).write_text("limits: [\n")
+    box.exits("a broken file is not written over", box.run("config", "set", "limits.turns", "5"), ERRORS, err="mend")
+    box.exits("and the defaults hold, with a word", box.run("config", "get", "limits.turns"), FINE, out="60", err="config.yaml:")
+
+
+def test_the_workspaces_file(box):
+    box.run("config", "set", "limits.turns", "50")
+    box.write(".deputy/config.yaml", "limits: {turns: 40, minutes: 99}\nproviders: {x: {api: anthropic, key: K}}\nmodel: x/y\n")
+    answer = box.run("config", "get")
+    box.exits("it is not read before it is trusted", answer, FINE, out="turns = 50", err="not trusted")
+    box.trust()
+    answer = box.run("config", "get")
+    box.exits("then it may lower", answer, FINE, out="limits.turns = 40  (.deputy/config.yaml:1)")
+    box.check("but not raise, and name no provider", "limits.minutes = 30  (default)" in answer.out and "x.api" not in answer.out
+              and "CFG001" in answer.err and "CFG002" in answer.err, answer)
+    box.check("a model without a provider is said", "not configured" in answer.err, answer)
+
+
+def test_models(box):
+    plain = box.run("models")
+    box.exits("nothing configured", plain, FINE, out=["quote", "default: quote/passages", "deputy models add anthropic"])
+    shape = box.run("models", "--json").json()
+    box.equal("shape", (set(shape), set(shape["providers"][0])), ({"default", "providers"}, {"name", "api", "url", "state"}))
+    added = box.run("models", "add", "anthropic")
+    box.exits("add", added, FINE, err=["ANTHROPIC_API_KEY is not set", "deputy models use anthropic/MODEL"])
+    box.check("the file names the variable", "key: ${ANTHROPIC_API_KEY}\n" in file_of(box).read_text(), file_of(box).read_text())
+    box.equal("it is private", stat.S_IMODE(file_of(box).stat().st_mode), 0o600)
+    box.exits("its state", box.run("models"), FINE, out="ANTHROPIC_API_KEY is not set")
+    box.exits("with the variable", box.run("models", env={"ANTHROPIC_API_KEY": KEY}), FINE, out="ready")
+    box.exits("test without a model", box.run("models", "test"), USAGE, err="models use")
+    box.exits("use", box.run("models", "use", "anthropic/claude"), FINE, err="anthropic/claude")
+    box.equal("is the default", box.run("models", "--json").json()["default"], "anthropic/claude")
+    box.exits("test without the key", box.run("models", "test"), ERRORS, err="ANTHROPIC_API_KEY")
+    box.exits("quote needs no test", box.run("models", "test", "quote/passages"), FINE, err="built in")
+    file_of(box).write_text(file_of(box).read_text().replace("    api: ", "    maxTokens: 99 # short\n    api: "))
+    box.exits("add again, with a model", box.run("models", "add", "anthropic", "--key-env", "OTHER", "--model", "new"), FINE,
+              err="anthropic/new")
+    text = file_of(box).read_text()
+    box.check("what stood beside it stays", "maxTokens: 99 # short" in text and "${OTHER}" in text and "anthropic/new" in text, text)
+
+
+def test_models_is_refused(box):
+    box.run("models", "add", "anthropic")
+    before = file_of(box).read_bytes()
+    box.exits("a key in place of a variable", r := box.run("models", "add", "x", "--api", "anthropic", "--key-env", KEY), USAGE)
+    box.check("is not repeated", KEY not in r.out + r.err, r)
+    box.exits("an API that comes later", box.run("models", "add", "openai"), REFUSED, err="not yet")
+    box.exits("an API nobody knows", box.run("models", "add", "x", "--api", "smtp"), REFUSED, err="smtp")
+    box.exits("no API", box.run("models", "add", "x"), USAGE, err="--api")
+    for name in ("a/b", "a b", 'a"b', "a\nb", "\x1b[2J", "-x", "", "1"):
+        box.exits(f"the name {name!r}", box.run("models", "add", "--api", "anthropic", "--", name), USAGE)
+    box.exits("quote is taken", box.run("models", "add", "quote", "--api", "anthropic"), ERRORS, err="built in")
+    for url in ("ftp://x", "http://example.org/", "https://user@example.org/", "https://example.org/?a=b", "x"):
+        bad = box.run("models", "add", "x", "--api", "anthropic", "--key-env", "K", "--url", url)
+        box.check(f"the url {url}", bad.code in (ERRORS, REFUSED) and bad.err, bad)
+    box.exits("use of nobody", box.run("models", "use", "nobody/x"), ERRORS, err="deputy models add nobody")
+    for model in ("x", "/x", "x/", ""):
+        box.exits(f"use {model!r}", box.run("models", "use", model), USAGE)
+    box.equal("not one byte was written", file_of(box).read_bytes(), before)
+
+
+def test_models_test(box):
+    with box.server([says("ready"), {"status": 401, "error": {"type": "authentication_error", "message": f"bad key {KEY}"}},
+                     {"close": True}], key="${FAKE_KEY}") as server:
+        good = box.run("models", "test", env={"FAKE_KEY": KEY})
+        box.exits("it answers", good, FINE, out=["fake/one answered", "ready", "10 tokens in"])
+        box.equal("the key travels in the header", server.requests()[0]["headers"]["x-api-key"], KEY)
+        bad = box.run("models", "test", "fake/other", env={"FAKE_KEY": KEY})
+        box.exits("an error of the provider", bad, ERRORS, err="bad key ***")
+        box.equal("the named model was asked", server.bodies()[1]["model"], "other")
+        box.check("never the key", KEY not in bad.out + bad.err, bad)
+        box.exits("--model", box.run("models", "test", "fake", "--model", "m3", env={"FAKE_KEY": KEY}), ERRORS)
+        box.equal("was asked", server.bodies()[2]["model"], "m3")
+    gone = box.run("models", "test", env={"FAKE_KEY": KEY})
+    box.exits("nobody is there", gone, ERRORS, err="127.0.0.1")
+
+
+def test_doctor(box):
+    plain = box.run("doctor")
+    box.exits("a new machine", plain, FINE, out=["version", str(box.ws), "not made yet", "quote/passages", "sandbox"])
+    rows = box.run("doctor", "--json").json()
+    box.check("shape", all(set(r) == {"check", "verdict", "detail"} and r["verdict"] in ("ok", "note", "broken") for r in rows), rows)
+    box.exits("a key that waits", box.run("doctor", env={"ANTHROPIC_API_KEY": KEY}), FINE, out="deputy models add anthropic")
+    box.check("is not shown", KEY not in box.run("doctor", env={"ANTHROPIC_API_KEY": KEY}).out)
+    box.write("a.md", "word\n")
+    box.agent("one", "tools: [read]\nknowledge: [{name: M, path: '*.md'}]\n")
+    box.run("run", "one", "word")
+    box.exits("after a run", box.run("doctor"), FINE, out="integrity check")
+    box.equal("state is private", {oct(stat.S_IMODE(p.stat().st_mode)) for p in [box.state / "deputy", *box.state.rglob("*")]},
+              {"0o700", "0o600"})
+    database = box.state / "deputy/deputy.db"
+    for extra in box.state.glob("deputy/deputy.db-*"):
+        extra.unlink()
+    database.write_bytes(b"this is no database" * 200)
+    broken = box.run("doctor")
+    box.exits("a broken database", broken, ERRORS, out="broken")
+    box.exits("agents still lists", box.run("agents"), FINE, out="one", err="switches are not read")
+
+
+if __name__ == "__main__":
+    main(globals())
