@@ -3,8 +3,10 @@
 #include "cli/cli_int.h"
 #include <deputy/file.h>
 #include <deputy/knowledge.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t interrupted;
@@ -126,6 +128,18 @@ static int one(searching *s, arena *a, str query, search_result *r) {
     return st == DEP_OK ? EXIT_FINE : fail(s->c, &err);
 }
 
+// No file was searched at all: which globs found none.
+static int nothing_read(cli *c) {
+    strs paths = opt_all(c, "path");
+    if (paths.n) {
+        say(c, "no file could be searched below " STR_FMT " with --path " STR_FMT, STR_ARG(c->w->root),
+            STR_ARG(str_join(c->a, paths.p, paths.n, S(", "))));
+    } else {
+        say(c, "no file could be searched below " STR_FMT, STR_ARG(c->w->root));
+    }
+    return EXIT_UNREADABLE;
+}
+
 static int answer(searching *s, str query) {
     cli *c = s->c;
     search_result r = {0};
@@ -143,7 +157,7 @@ static int answer(searching *s, str query) {
     out_buf(&b);
     if (!c->json) print_totals(c, &r);
     if (interrupted) return EXIT_INTERRUPTED;
-    if (!r.totals.files && !r.hits.n) return EXIT_UNREADABLE;
+    if (!r.totals.files && !r.hits.n) return nothing_read(c);
     return r.totals.matched_lines || r.totals.expanded_lines ? EXIT_FINE : EXIT_ERRORS;
 }
 
@@ -158,6 +172,8 @@ static str query_of(arena *a, str line) {
     return json_str(j, S("query"), (str){0});
 }
 
+// EXIT_FINE with hits, EXIT_ERRORS without, EXIT_UNREADABLE when nothing was searched; -1: it could not be
+// written.
 static int answer_line(searching *s, str line) {
     arena *a = arena_new();
     search_result r = {0};
@@ -175,32 +191,40 @@ static int answer_line(searching *s, str line) {
     }
     buf_addc(&b, '\n');
     out_buf(&b);
-    bool found = r.hits.n > 0;
+    int code = r.hits.n ? EXIT_FINE : r.totals.files ? EXIT_ERRORS : EXIT_UNREADABLE;
     arena_free(a);
     // Each answer is there before the next question: programs talk to this line by line.
-    return fflush(stdout) != 0 ? EXIT_ERRORS : found ? EXIT_FINE : -1;
+    return fflush(stdout) != 0 ? -1 : code;
 }
 
 static int many(searching *s, str file) {
     FILE *in = str_eq(file, S("-")) ? stdin : fopen(str_cz(s->c->a, file), "re");
     if (!in) {
-        say(s->c, "cannot read " STR_FMT, STR_ARG(file));
+        say(s->c, "cannot read " STR_FMT ": %s", STR_ARG(file), strerror(errno));
         return EXIT_UNREADABLE;
     }
     char *line = NULL;
     size_t cap = 0;
-    bool found = false;
+    size_t answers[EXIT_UNREADABLE + 1] = {0};
     int code = EXIT_FINE;
-    for (ssize_t n; code != EXIT_ERRORS && !interrupted && (n = getline(&line, &cap, in)) >= 0;) {
+    errno = 0;
+    for (ssize_t n; code >= 0 && !interrupted && (n = getline(&line, &cap, in)) >= 0;) {
         str one_line = str_trim(str_n(line, (size_t)n));
         if (!one_line.n) continue;
         code = answer_line(s, one_line);
-        found |= code == EXIT_FINE;
+        if (code >= 0) answers[code]++;
     }
+    bool unread = ferror(in) && !interrupted;
+    if (unread) say(s->c, "cannot read " STR_FMT ": %s", STR_ARG(file), strerror(errno));
     free(line);
     if (in != stdin) fclose(in);
     if (interrupted) return EXIT_INTERRUPTED;
-    return code == EXIT_ERRORS || !found ? EXIT_ERRORS : EXIT_FINE;
+    if (unread) return EXIT_UNREADABLE;
+    if (code < 0) return EXIT_ERRORS;
+    // The best of the answers: programs look at each line for its own.
+    return answers[EXIT_FINE]                                  ? EXIT_FINE
+           : answers[EXIT_ERRORS] || !answers[EXIT_UNREADABLE] ? EXIT_ERRORS
+                                                               : EXIT_UNREADABLE;
 }
 
 int verb_search(cli *c) {
