@@ -211,5 +211,7 @@ void yaml_syntax_fault(arena *a, const ydoc *doc, const yfault *f, diags *d) {
         msg = str_fmt(a, STR_FMT ": what begins on line %u is not closed", STR_ARG(msg), from);
     str fixed = is_open_quote(f) ? (str){0} : correction(a, doc, f);
     if (fixed.n) hint = fixed;
+    if (fixed.n && f->problem && strstr(f->problem, "mapping values"))
+        msg = S("a value without quotes cannot hold `: `");
     yaml_diag_span(doc, NULL, at, at + 1, d, yaml_error(code, msg, hint));
 }
