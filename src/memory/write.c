@@ -9,6 +9,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+enum { DIGEST_LENGTH = 64 };
+
 typedef struct {
     size_t files, bytes; // without the file that is being written
     str alike;           // a file whose name only differs in spelling
@@ -96,11 +98,10 @@ static dep_status put_file(arena *s, const memory_scope *m, str file, str bytes,
 
 // Under the lock. old: what memory_find said.
 static dep_status store(arena *s, const memory_scope *m, str file, const memory_found *old, str bytes,
-                        bool record, str *sha256, dep_err *err) {
+                        bool record, str sha256, dep_err *err) {
     TRY(check_limits(s, m, file, old->there, bytes.n, err));
-    *sha256 = sha256_hex(s, bytes);
     if (m->trust && record) {
-        trust_entry e = {.file = path_join(s, m->label, file), .sha256 = *sha256, .was = old->sha256};
+        trust_entry e = {.file = path_join(s, m->label, file), .sha256 = sha256, .was = old->sha256};
         TRY(trust_record_all(m->trust, &e, 1, err));
     }
     return put_file(s, m, file, bytes, err);
@@ -125,7 +126,7 @@ typedef struct {
     str file, body; // body: the content, escaped and ending in a line feed
     str header;
     bool overwrite;
-    str sha256;
+    char *sha256; // room for 64 digits
     size_t bytes, resident;
 } writing;
 
@@ -150,7 +151,9 @@ static dep_status write_locked(arena *s, const memory_scope *m, writing *w, dep_
     TRY(memory_find(s, m, w->file, true, &old, err));
     if (old.why) return memory_refused(m, w->file, old.why, err);
     str bytes = whole(s, w, old.bytes);
-    TRY(store(s, m, w->file, &old, bytes, true, &w->sha256, err));
+    str sha256 = sha256_hex(s, bytes);
+    TRY(store(s, m, w->file, &old, bytes, true, sha256, err));
+    memcpy(w->sha256, sha256.p, DIGEST_LENGTH);
     w->bytes = bytes.n;
     if (str_chr(w->file, '/') == SIZE_MAX) {
         size_t chars;
@@ -180,16 +183,15 @@ dep_status memory_write(arena *a, memory_scope *m, str file, str content, const 
     writing w = {.file = file,
                  .body = with_line_end(a, body),
                  .header = memory_header(a, m->clock, o),
-                 .overwrite = o->overwrite};
+                 .overwrite = o->overwrite,
+                 .sha256 = arena_alloc(a, DIGEST_LENGTH)};
     memory_written done = {.file = str_dup(a, file),
                            .excerpt = str_dup(a, utf8_cut_chars(body, MEMORY_EXCERPT_CHARS))};
-    char *digest = arena_alloc(a, 65);
     // Whole files and the lock live no longer than this write.
     arena *s = arena_new();
     dep_status status = write_locked(s, m, &w, err);
     if (status == DEP_OK) {
-        memcpy(digest, w.sha256.p, w.sha256.n);
-        done.sha256 = str_n(digest, w.sha256.n);
+        done.sha256 = str_n(w.sha256, DIGEST_LENGTH);
         done.bytes = w.bytes;
         done.resident_chars = w.resident;
         *ret = done;
@@ -201,7 +203,6 @@ dep_status memory_write(arena *a, memory_scope *m, str file, str content, const 
 static dep_status replace_locked(arena *s, const memory_scope *m, str file, str was, str bytes,
                                  dep_err *err) {
     memory_found old;
-    str sha256;
     TRY(lock_scope(s, m, err));
     TRY(memory_find(s, m, file, true, &old, err));
     if (old.why && !old.untrusted) return memory_refused(m, file, old.why, err);
@@ -210,7 +211,7 @@ static dep_status replace_locked(arena *s, const memory_scope *m, str file, str 
         return err_set(err, DEP_ERR_REFUSED,
                        STR_FMT "/" STR_FMT " has changed since it was opened: nothing is written",
                        STR_ARG(m->label), STR_ARG(file));
-    return store(s, m, file, &old, bytes, !old.untrusted, &sha256, err);
+    return store(s, m, file, &old, bytes, !old.untrusted, sha256_hex(s, bytes), err);
 }
 
 dep_status memory_replace(arena *a, memory_scope *m, str file, str was, str bytes, dep_err *err) {

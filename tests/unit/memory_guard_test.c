@@ -217,21 +217,23 @@ static void test_memory_guard__20000_names_are_the_most(void **state) {
 // A mount shows the same directory or file at another path. Needs the right to mount, in a namespace of its
 // own.
 static int in_mounts(fixture *f, memory_guard *g) {
-    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) return 77;
+    if (unshare(CLONE_NEWNS) != 0 || mount("", "/", "", MS_REC | MS_PRIVATE, NULL) != 0) return 77;
     f->root = open(f->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC); // in this namespace
     const char *dirs[][2] = {{".deputy/agent-memory/a", "docs/m1"},
                              {".deputy/agent-memory/a/daily", "docs/m2"}};
     for (size_t i = 0; i < 2; i++)
         if (mkdirat(f->root, dirs[i][1], 0755) != 0 ||
-            mount(at(f, dirs[i][0]), at(f, dirs[i][1]), NULL, MS_BIND, NULL) != 0)
+            mount(at(f, dirs[i][0]), at(f, dirs[i][1]), "", MS_BIND, NULL) != 0)
             return 77;
     temp_write(f->dir, "docs/m3.md", S(""));
-    if (mount(at(f, ".deputy/memory/MEMORY.md"), at(f, "docs/m3.md"), NULL, MS_BIND, NULL) != 0) return 77;
+    if (mount(at(f, ".deputy/memory/MEMORY.md"), at(f, "docs/m3.md"), "", MS_BIND, NULL) != 0) return 77;
     const char *memory[] = {"docs/m1", "docs/m1/MEMORY.md", "docs/m1/daily/d.md",
                             "docs/m2", "docs/m2/d.md",      "docs/m3.md"};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
         if (!hit(f, g, memory[i])) return 1;
-    return hit(f, g, "docs/manual.md");
+    int other = hit(f, g, "docs/manual.md");
+    close(f->root);
+    return other;
 }
 
 static void test_memory_guard__mounts_do_not_hide_it(void **state) {
