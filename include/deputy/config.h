@@ -38,6 +38,8 @@ typedef struct {
     config_limits limits;
     VEC(config_gate) confirm, review; // the default pair
     bool has_gates;
+    str fault; // an error that may hide a restriction of these files, with its place: nothing may run; or
+               // empty
 } config;
 
 const key_table *config_keys(void);
@@ -45,7 +47,11 @@ const key_table *config_keys(void);
 // MiB and 16 MiB a file.
 config config_defaults(void);
 // Reads one file over *into: first the system file, then the workspace's. A workspace file may name a model,
-// and lower limits. Codes CFG001… and KEY…; keys with errors are not read. system: which file it is.
+// and lower limits. A file whose YAML has errors is not read at all; a key with errors is not. system: which
+// file it is. Codes beside those of yaml.h and keytab.h:
+//   CFG001 a system key in a workspace file   CFG002 a workspace file that raises a limit
+//   CFG003 not of the form provider/model     CFG004 a name that a provider cannot have
+//   CFG005 a key written as plain text        (CFG006, CFG007 are of host)
 [[nodiscard]] dep_status config_parse(arena *a, str file, str bytes, bool system, config *into, diags *d,
                                       dep_err *err);
 // Replaces ${VAR} and ${VAR:-default}; `$$` is one dollar sign. Errors: NOT_FOUND naming the variable,

@@ -1,6 +1,5 @@
-// config: from the two files to one struct.
-//   CFG001 a system key in a workspace file   CFG002 a workspace file may only lower a limit   CFG003 not of
-//   the form provider/model CFG004 a reserved provider name           CFG005 a key written as plain text
+// config: from the two files to one struct. What a file says wrongly is not read; where that may be a
+// restriction, the config says so and nothing runs (rule B10).
 #include <deputy/config.h>
 #include <deputy/yaml.h>
 
@@ -92,6 +91,13 @@ static void take_limits(const ctx *c) {
     }
 }
 
+static bool known_api(str api) {
+    const key_row *row = keytab_find(config_keys(), S("providers.api"));
+    for (const char *const *v = row->values; *v; v++)
+        if (str_eq(api, str_z(*v))) return true;
+    return false;
+}
+
 static void take_providers(const ctx *c) {
     const ynode *map = allowed(c, S("providers"));
     if (!map || map->kind != YAML_NODE_MAP) return;
@@ -105,7 +111,9 @@ static void take_providers(const ctx *c) {
                              .file = c->file,
                              .line = line_of(c, v->key)};
         const ynode *max = yaml_get(v, S("maxTokens"));
-        if (max) yaml_int(max, &p.max_tokens);
+        const key_row *row = keytab_find(config_keys(), S("providers.maxTokens"));
+        if (max && (!yaml_int(max, &p.max_tokens) || p.max_tokens < row->min || p.max_tokens > row->max))
+            p.max_tokens = 0;
         if (str_eq(p.name, S("quote")) || str_chr(p.name, '/') != SIZE_MAX || !p.name.n) {
             yaml_diag_key(
                 c->doc, v, c->d,
@@ -119,7 +127,8 @@ static void take_providers(const ctx *c) {
             report(c, yaml_get(v, S("key")), SEV_WARNING, "CFG005",
                    S("the key stands in the file as plain text"),
                    S("keep it in an environment variable and write `key: ${NAME}`"));
-        if (c->into->providers.n < CONFIG_PROVIDERS_MAX) vec_push(c->a, &c->into->providers, p);
+        if (c->into->providers.n < CONFIG_PROVIDERS_MAX && known_api(p.api))
+            vec_push(c->a, &c->into->providers, p);
     }
 }
 
@@ -148,38 +157,76 @@ static void take_gates(const ctx *c, const ynode *approval, str key, bool confir
     }
 }
 
-dep_status config_parse(arena *a, str file, str bytes, bool system, config *into, diags *d, dep_err *err) {
-    ctx c = {.a = a, .d = d, .into = into, .file = str_dup(a, file), .system = system};
-    if (str_trim(bytes).n == 0) return DEP_OK;
-    diags own = diags_new(a);
-    TRY(yaml_parse(a, file, bytes, CONFIG_FILE_MAX, true, &c.doc, &own, err));
-    // A file of comments alone sets nothing, and that is no fault.
-    if (!c.doc->root) {
-        for (vec_each(const diag, it, &own.items))
-            if (!str_eq(str_z(it->code), S("YAML012"))) diags_add(d, *it);
-        return DEP_OK;
+// Errors of the text, of limits and gates, and misspelt or foreign restrictions; not those of providers and
+// of keys that mean nothing yet.
+static bool may_hide_a_restriction(const diag *d) {
+    static const char *const codes[] = {"KEY006", "KEY008", "KEY010"};
+    if (d->severity != SEV_ERROR || str_starts(d->path, S("/providers"))) return false;
+    if (str_starts(str_z(d->code), S("YAML"))) return true;
+    bool key = str_starts(str_z(d->code), S("KEY"));
+    if (key && (str_starts(d->path, S("/limits")) || str_starts(d->path, S("/approval")))) return true;
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (str_eq(str_z(d->code), str_z(codes[i]))) return true;
+    return false;
+}
+
+static void note_fault(const ctx *c) {
+    for (vec_each(const diag, d, &c->d->items)) {
+        if (c->into->fault.n || !may_hide_a_restriction(d)) continue;
+        c->into->fault = str_fmt(c->a, STR_FMT ":%u: " STR_FMT "; nothing runs until this is mended",
+                                 STR_ARG(d->file), d->line, STR_ARG(d->msg));
     }
-    c.d = &own;
-    keytab_check(config_keys(), c.doc, &own, false);
-    refuse_system_keys(&c);
-    const ynode *model = yaml_get(c.doc->root, S("model"));
+}
+
+// A line that may hold a key is not quoted, nor is its correction: keys are often written as plain text.
+static void hide_keys(diags *d) {
+    for (vec_each(diag, it, &d->items)) {
+        bool text = str_starts(str_z(it->code), S("YAML"));
+        if (!text && !str_starts(it->path, S("/providers"))) continue;
+        it->source = (str){0};
+        if (text && str_chr(it->hint, ':') != SIZE_MAX) it->hint = (str){0};
+    }
+}
+
+static void take_model(const ctx *c) {
+    const ynode *model = yaml_get(c->doc->root, S("model"));
     str name = str_trim(text_of(model));
     size_t slash = str_chr(name, '/');
-    if (name.n && (slash == SIZE_MAX || slash == 0 || slash + 1 == name.n)) {
-        report(&c, model, SEV_ERROR, "CFG003",
-               str_fmt(a, "\"" STR_FMT "\" is not of the form provider/model", STR_ARG(name)),
+    if (!name.n) return;
+    if (slash == SIZE_MAX || slash == 0 || slash + 1 == name.n) {
+        report(c, model, SEV_ERROR, "CFG003",
+               str_fmt(c->a, "\"" STR_FMT "\" is not of the form provider/model", STR_ARG(name)),
                S("see `deputy models`"));
-    } else if (name.n) {
-        into->model = name;
-        into->model_file = c.file;
-        into->model_line = line_of(&c, model);
+        return;
     }
-    take_limits(&c);
-    take_providers(&c);
-    const ynode *approval = allowed(&c, S("approval"));
-    take_gates(&c, approval, S("confirm"), true);
-    take_gates(&c, approval, S("review"), false);
+    c->into->model = name;
+    c->into->model_file = c->file;
+    c->into->model_line = line_of(c, model);
+}
+
+static void take_all(const ctx *c) {
+    refuse_system_keys(c);
+    take_model(c);
+    take_limits(c);
+    take_providers(c);
+    const ynode *approval = allowed(c, S("approval"));
+    take_gates(c, approval, S("confirm"), true);
+    take_gates(c, approval, S("review"), false);
+}
+
+dep_status config_parse(arena *a, str file, str bytes, bool system, config *into, diags *d, dep_err *err) {
+    diags own = diags_new(a);
+    ctx c = {.a = a, .d = &own, .into = into, .file = str_dup(a, file), .system = system};
+    if (str_trim(bytes).n == 0) return DEP_OK;
+    TRY(yaml_parse(a, file, bytes, CONFIG_FILE_MAX, true, &c.doc, &own, err));
+    // A file of comments alone sets nothing, and that is no fault.
+    if (!c.doc->root && own.errors == 1 && str_eq(str_z(own.items.p[0].code), S("YAML012"))) return DEP_OK;
+    bool readable = own.errors == 0;
+    if (c.doc->root) keytab_check(config_keys(), c.doc, &own, false);
+    if (readable) take_all(&c);
     diags_sort(&own);
+    hide_keys(&own);
+    note_fault(&c);
     diags_merge(d, &own);
     return DEP_OK;
 }
