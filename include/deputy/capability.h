@@ -50,7 +50,8 @@ typedef struct {
     size_t n_default_confirm;
     int64_t turns, minutes, idle_seconds, tokens, tool_bytes, run_bytes; // defaults or ceilings from config
     str default_model;
-    strs models; // configured provider names
+    strs models;      // configured provider names, built-in ones too
+    str config_fault; // an error in a config file that may hide a restriction: nothing starts; or empty
 } host;
 
 // --- The result
@@ -75,7 +76,7 @@ typedef struct {
 } item_rule;
 
 typedef struct {
-    const char *dimension; // tools, skills, knowledge, mcp, memory, residency, approval, permissions
+    const char *dimension; // tools, skills, knowledge, mcp, memory, residency, approval, limits, model
     str name;
     item_state state;
     str reason;
@@ -122,8 +123,11 @@ typedef struct {
     dep_status refusal_status;
 } grant;
 
-// Order: tools, skills, knowledge, MCP, memory, residency, gates. Gate faults and the like go to `d` (codes
-// CAP001…). Errors: NOMEM only.
+// Order: tools, skills, knowledge, MCP, memory, residency, gates. Faults of gates go to `d`; a grant with one
+// of them must not be used:
+//   CAP001 a gate that cannot be read   CAP002 a gate that matches nothing this definition declares
+//   CAP003 one tool in both lists       (CAP004 is of `check`)
+// Errors: NOMEM only.
 [[nodiscard]] dep_status resolve(arena *a, const definition *def, const host *h, agent_role role, grant *ret,
                                  diags *d, dep_err *err);
 

@@ -16,12 +16,13 @@ typedef struct {
     bool review;           // from the review list
     str origin;            // "definition" or "default"
     str file;
-    uint32_t line;
+    uint32_t line, column; // 0: unknown
 } gate;
 
-// Grammar: tool | group | group.* | group.tool | mcp.server | mcp.server.tool | core.load_tools. With several
-// dots the longest of the `servers` that fits is the server; without a fit the first piece is. Errors:
-// INVALID with the right spelling where one exists.
+// Grammar: tool | group | group.* | group.tool | mcp.server | mcp.server.* | mcp.server.tool |
+// core.load_tools; tools in any case, groups and servers exactly. With several dots the longest of the
+// `servers` that fits is the server; without a fit the first piece is. Errors: INVALID with the right
+// spelling where one exists.
 [[nodiscard]] dep_status gate_parse(arena *a, str text, const str *servers, size_t n_servers, gate *ret,
                                     dep_err *err);
 // Does the gate reach a call of this tool (server and mcp_tool for MCP calls, else empty)?

@@ -3,21 +3,22 @@
 //   tool in both lists
 #include "capability/capability_int.h"
 
-static bool named(const def_name *n, const tool_spec *t, const resolve_ctx *c) {
+static bool named(const def_name *n, const tool_spec *t) {
     if (str_ieq(n->name, str_z(t->name)) || str_eq(n->name, str_z(t->group))) return true;
     // `mcp.<server>` keeps the gateway resident: its tools are reached through it.
-    (void)c;
     return str_eq(str_z(t->group), S("mcp")) && str_starts(n->name, S("mcp."));
 }
 
 static void mount_loaders(resolve_ctx *c) {
     static const char *const loaders[] = {"available_tools", "load_tools"};
+    def_place at = c->def->resident_at;
     for (size_t i = 0; i < 2; i++) {
         const tool_spec *spec = toolspec_find(str_z(loaders[i]));
-        tool_mount(c, spec)->core = true;
-        report_row *r = row_add(c, "residency", str_z(loaders[i]), ITEM_GRANTED, S("something is deferred"),
-                                (def_place){0});
-        row_rule(c, r, S("resident"), "mounts", (def_place){0});
+        bool here = tool_here(c, spec);
+        if (here) tool_mount(c, spec)->core = true;
+        report_row *r = row_add(c, "residency", str_z(loaders[i]), here ? ITEM_GRANTED : ITEM_MISSING,
+                                here ? S("something is deferred") : S("not in this host's toolset"), at);
+        row_rule(c, r, S("resident"), "mounts", at);
     }
 }
 
@@ -25,9 +26,9 @@ void resolve_residency(resolve_ctx *c) {
     const definition *def = c->def;
     if (!def->has_resident) return;
     for (vec_each(grant_tool, t, &c->g->tools)) {
-        bool resident = false;
-        for (vec_each(const def_name, n, &def->resident))
-            if (named(n, t->spec, c)) resident = true;
+        // What Deputy mounts for a role is not the definition's to defer.
+        bool resident = t->spec->flags & (TOOL_MAIN | TOOL_CORE);
+        for (vec_each(const def_name, n, &def->resident)) resident = resident || named(n, t->spec);
         if (resident) continue;
         t->deferred = true;
         c->g->n_deferred++;
@@ -36,7 +37,7 @@ void resolve_residency(resolve_ctx *c) {
         if (r->state == ITEM_GRANTED) r->state = ITEM_DEFERRED;
         str why = S("not in `resident`: loaded by name when needed");
         r->reason = r->reason.n ? str_fmt(c->a, STR_FMT "; " STR_FMT, STR_ARG(r->reason), STR_ARG(why)) : why;
-        row_rule(c, r, S("resident"), "defers", def->resident.n ? def->resident.p[0].at : r->at);
+        row_rule(c, r, S("resident"), "defers", def->resident_at);
     }
     if (c->g->n_deferred) mount_loaders(c);
 }
@@ -44,14 +45,30 @@ void resolve_residency(resolve_ctx *c) {
 // --- Gates
 // --------------------------------------------------------------------------------------------------------------------------
 
-static void gate_fault(resolve_ctx *c, const def_gate *g, const char *code, str msg, str hint) {
+// The definition's text in that line; empty for a place in another file.
+static str line_text(const resolve_ctx *c, def_place at) {
+    str rest = c->def->text, line = {0};
+    if (!str_eq(at.file, c->def->file) || !at.line) return (str){0};
+    if (str_starts(rest, S("\xef\xbb\xbf"))) rest = str_sub(rest, 3, rest.n);
+    for (uint32_t i = 0; i < at.line && rest.n; i++) str_cut(rest, '\n', &line, &rest);
+    return line.n > YAML_LINE_SHOWN_MAX ? (str){0}
+           : str_ends(line, S("\r"))    ? str_sub(line, 0, line.n - 1)
+                                        : line;
+}
+
+static void fault(resolve_ctx *c, const char *code, def_place at, str msg, str hint) {
     diags_add(c->d, (diag){.severity = SEV_ERROR,
                            .code = code,
-                           .file = g->at.file,
-                           .line = g->at.line,
-                           .column = g->at.column,
+                           .file = at.file,
+                           .line = at.line,
+                           .column = at.column,
                            .msg = msg,
-                           .hint = hint});
+                           .hint = hint,
+                           .source = line_text(c, at)});
+}
+
+static void gate_fault(resolve_ctx *c, const def_gate *g, const char *code, str msg, str hint) {
+    fault(c, code, g->at, msg, hint);
     row_add(c, "approval", g->text, ITEM_REFUSED, msg, g->at);
 }
 
@@ -81,10 +98,22 @@ static bool gate_matches(const resolve_ctx *c, const gate *g) {
     return false;
 }
 
-// A default gate that this definition has no tool for is simply of no use; a declared one is a fault.
-static void take_gate(resolve_ctx *c, const def_gate *g, bool review, bool from_default) {
+static void matches_nothing(resolve_ctx *c, const def_gate *g, const gate *parsed) {
     strs servers = {0};
     for (vec_each(const def_server, s, &c->def->servers)) vec_push(c->a, &servers, s->name);
+    str near = parsed->server.n ? nearest_name(parsed->server, servers.p, servers.n) : (str){0};
+    gate_fault(c, g, "CAP002",
+               str_fmt(c->a, "the gate \"" STR_FMT "\" matches nothing that this definition declares",
+                       STR_ARG(g->text)),
+               near.n ? str_fmt(c->a, "did you mean the server `" STR_FMT "`?", STR_ARG(near))
+                      : S("declare the tool, or remove the gate"));
+}
+
+// A default gate that this definition has no tool for is simply of no use; a declared one is a fault.
+static void take_gate(resolve_ctx *c, const def_gate *g, bool review, bool from_default) {
+    strs servers = {0}; // the longest name wins, whether it is declared or only configured
+    for (vec_each(const def_server, s, &c->def->servers)) vec_push(c->a, &servers, s->name);
+    for (vec_each(const host_server, s, &c->h->servers)) vec_push(c->a, &servers, s->name);
     gate parsed = {0};
     dep_err err;
     if (g->is_map) {
@@ -102,12 +131,9 @@ static void take_gate(resolve_ctx *c, const def_gate *g, bool review, bool from_
     parsed.origin = from_default ? S("default") : S("definition");
     parsed.file = g->at.file;
     parsed.line = g->at.line;
+    parsed.column = g->at.column;
     if (!gate_matches(c, &parsed)) {
-        if (!from_default)
-            gate_fault(c, g, "CAP002",
-                       str_fmt(c->a, "the gate \"" STR_FMT "\" matches nothing that this definition declares",
-                               STR_ARG(g->text)),
-                       S("declare the tool, or remove the gate"));
+        if (!from_default) matches_nothing(c, g, &parsed);
         return;
     }
     vec_push(c->a, &c->g->gates, parsed);
@@ -128,15 +154,11 @@ static void check_overlap(resolve_ctx *c) {
             for (size_t i = 0; i < n && !both; i++)
                 both = gate_hits(x, &all[i], (str){0}, (str){0}) && gate_hits(y, &all[i], (str){0}, (str){0});
             if (!both) continue;
-            diags_add(c->d, (diag){.severity = SEV_ERROR,
-                                   .code = "CAP003",
-                                   .file = y->file,
-                                   .line = y->line,
-                                   .msg = str_fmt(c->a,
-                                                  "\"" STR_FMT "\" in review and \"" STR_FMT
-                                                  "\" in confirm reach the same tool",
-                                                  STR_ARG(y->text), STR_ARG(x->text)),
-                                   .hint = S("keep it in one of the two lists")});
+            fault(c, "CAP003", (def_place){.file = y->file, .line = y->line, .column = y->column},
+                  str_fmt(c->a,
+                          "\"" STR_FMT "\" in review and \"" STR_FMT "\" in confirm reach the same tool",
+                          STR_ARG(y->text), STR_ARG(x->text)),
+                  S("keep it in one of the two lists"));
         }
     }
 }

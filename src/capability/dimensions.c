@@ -45,6 +45,9 @@ void resolve_skills(resolve_ctx *c) {
         } else if (have->withheld.n) {
             state = ITEM_WITHHELD;
             reason = have->withheld;
+        } else if (have->hidden) {
+            state = ITEM_REFUSED;
+            reason = S("its SKILL.md says disable-model-invocation: only a person may use it");
         } else if (!tool_here(c, use_skill)) {
             state = ITEM_MISSING;
             reason = S("use_skill is not in this host's toolset");
@@ -53,9 +56,12 @@ void resolve_skills(resolve_ctx *c) {
         }
         report_row *r = row_add(c, "skills", s->name, state, reason, s->at);
         row_rule(c, r, str_fmt(c->a, "skills: " STR_FMT, STR_ARG(s->name)), "declares", s->at);
+        const char *effect = state == ITEM_GRANTED    ? "grants"
+                             : state == ITEM_WITHHELD ? "withholds"
+                                                      : "removes";
         if (have)
-            row_rule(c, r, str_fmt(c->a, "found at " STR_FMT, STR_ARG(have->location)),
-                     state == ITEM_GRANTED ? "grants" : "withholds", (def_place){0});
+            row_rule(c, r, str_fmt(c->a, "found at " STR_FMT, STR_ARG(have->location)), effect,
+                     (def_place){.file = have->location, .line = 1});
     }
     def_place at = c->def->tools_at;
     bool declared = false;

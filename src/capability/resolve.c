@@ -97,7 +97,8 @@ static void resolve_tool(resolve_ctx *c, const tool_spec *spec, def_place at) {
     str name = str_z(spec->name),
         declared = def->tools_all ? S("tools: all") : str_fmt(c->a, "tools: %s", spec->name);
     const grant_axis *axis = axis_for(c->g, spec->axis);
-    def_place block_at = block_for(def, spec->axis)->present ? block_for(def, spec->axis)->at : at;
+    def_place block_at =
+        block_for(def, spec->axis)->present ? block_for(def, spec->axis)->at : def->permissions_at;
     if (!tool_here(c, spec)) {
         report_row *r = row_add(c, "tools", name, ITEM_MISSING,
                                 S("not in this host's toolset: this version has no such tool yet"), at);
@@ -160,24 +161,39 @@ void resolve_main(resolve_ctx *c) {
 // --- Budgets and model
 // --------------------------------------------------------------------------------------------------------------
 
-static int64_t lower(int64_t declared, int64_t ceiling) {
-    return declared > 0 && declared < ceiling ? declared : ceiling;
+// The provider of the model is asked for here, so that `show` and `check` know it before a run does.
+static void resolve_model(resolve_ctx *c) {
+    const definition *def = c->def;
+    grant *g = c->g;
+    g->model = def->model.n ? def->model : c->h->default_model;
+    g->model_origin = def->model.n ? str_fmt(c->a, STR_FMT ":%u", STR_ARG(def->file), def->model_at.line)
+                                   : S("the configured default");
+    if (!def->model.n) return;
+    str provider, name;
+    str_cut(def->model, '/', &provider, &name);
+    for (vec_each(const str, p, &c->h->models))
+        if (str_eq(*p, provider)) return;
+    str near = nearest_name(provider, c->h->models.p, c->h->models.n);
+    report_row *r =
+        row_add(c, "model", def->model, ITEM_MISSING,
+                near.n ? str_fmt(c->a, "no provider of that name is configured; did you mean `" STR_FMT "`?",
+                                 STR_ARG(near))
+                       : S("no provider of that name is configured; see `deputy models`"),
+                def->model_at);
+    row_rule(c, r, str_fmt(c->a, "model: " STR_FMT, STR_ARG(def->model)), "declares", def->model_at);
 }
 
 void resolve_budgets(resolve_ctx *c) {
     const definition *def = c->def;
     const host *h = c->h;
     grant *g = c->g;
-    // maxTurns may go above the default of 60; config's own ceilings bind the others.
+    // A definition may ask for more than the defaults; what it does not say is the config's.
     g->turns = def->max_turns > 0 ? def->max_turns : h->turns;
     g->minutes = def->minutes > 0 ? def->minutes : h->minutes;
     g->tokens = def->tokens > 0 ? def->tokens : h->tokens;
-    g->idle_seconds = lower(0, h->idle_seconds);
+    g->idle_seconds = h->idle_seconds;
     g->tool_bytes = h->tool_bytes;
     g->run_bytes = h->run_bytes;
-    g->model = def->model.n ? def->model : h->default_model;
-    g->model_origin = def->model.n ? str_fmt(c->a, STR_FMT ":%u", STR_ARG(def->file), def->model_at.line)
-                                   : S("the configured default");
     if (def->has_cost) {
         g->refusal_status = DEP_ERR_NOT_YET;
         g->refusal = S("limits.cost: not yet. Cost limits are not enforced in this version, so a definition "
@@ -217,11 +233,16 @@ dep_status resolve(arena *a, const definition *def, const host *h, agent_role ro
     resolve_residency(&c);
     resolve_gates(&c);
     resolve_budgets(&c);
+    resolve_model(&c);
     for (vec_each(const grant_tool, t, &g.tools))
         if (t->spec->flags & TOOL_CHANGES) g.can_change = true;
     if (!g.tools.n && !g.refusal.n) {
         g.refusal_status = DEP_ERR_INVALID;
         g.refusal = S("no tool of it exists here, so a delegation could do nothing");
+    }
+    if (h->config_fault.n) {
+        g.refusal_status = DEP_ERR_INVALID;
+        g.refusal = h->config_fault;
     }
     *ret = g;
     return DEP_OK;

@@ -1,47 +1,51 @@
 // policy: the grammar of gates and whether one reaches a call.
+#include <deputy/keytab.h>
 #include <deputy/policy.h>
 
-static dep_status unknown_gate(arena *a, str text, dep_err *err) {
+static const char forms[] = "write a tool, a group, group.tool, mcp.server or mcp.server.tool";
+
+// The nearest of tools or groups, of one group's tools when it is given; empty when nothing is near.
+static str nearest(arena *a, str text, bool tools, bool groups, str group) {
     strs names = {0};
     size_t n;
-    const tool_spec *tools = toolspec_all(&n);
-    for (size_t i = 0; i < n; i++) vec_push(a, &names, str_z(tools[i].name));
-    const tool_group *groups = toolspec_groups(&n);
-    for (size_t i = 0; i < n; i++) vec_push(a, &names, str_z(groups[i].name));
-    str best = {0};
-    size_t limit = 3;
-    for (vec_each(const str, s, &names)) {
-        size_t d = str_distance(text, *s, limit);
-        if (d < limit) limit = d, best = *s;
-    }
-    if (best.n)
-        return err_set(err, DEP_ERR_INVALID,
-                       "the gate \"" STR_FMT "\" matches nothing; did you mean `" STR_FMT "`?", STR_ARG(text),
-                       STR_ARG(best));
-    return err_set(err, DEP_ERR_INVALID,
-                   "the gate \"" STR_FMT
-                   "\" matches nothing; write a tool, a group, group.tool, mcp.server or mcp.server.tool",
-                   STR_ARG(text));
+    const tool_spec *t = toolspec_all(&n);
+    for (size_t i = 0; tools && i < n; i++)
+        if (!group.n || str_eq(str_z(t[i].group), group)) vec_push(a, &names, str_z(t[i].name));
+    const tool_group *g = toolspec_groups(&n);
+    for (size_t i = 0; groups && i < n; i++) vec_push(a, &names, str_z(g[i].name));
+    return nearest_name(text, names.p, names.n);
 }
 
-static dep_status parse_mcp(str text, const str *servers, size_t n, gate *g, dep_err *err) {
-    str rest = str_sub(text, 4, text.n);
-    if (!rest.n) return err_set(err, DEP_ERR_INVALID, "the gate \"mcp.\" names no server");
-    str best = {0};
+// What else it may have meant, as the end of a message.
+static str meant(arena *a, str spelling) {
+    return spelling.n ? str_fmt(a, "; did you mean `" STR_FMT "`?", STR_ARG(spelling))
+                      : str_fmt(a, "; %s", forms);
+}
+
+static dep_status unknown_gate(arena *a, str text, dep_err *err) {
+    const tool_foreign *f = toolspec_foreign(text);
+    str near = f && f->deputy ? str_z(f->deputy) : nearest(a, text, true, true, (str){0});
+    return err_set(err, DEP_ERR_INVALID, "the gate \"" STR_FMT "\" matches nothing" STR_FMT, STR_ARG(text),
+                   STR_ARG(meant(a, near)));
+}
+
+static dep_status parse_mcp(arena *a, str text, const str *servers, size_t n, gate *g, dep_err *err) {
+    str rest = str_sub(text, 4, text.n), best = {0}, tail;
     for (size_t i = 0; i < n; i++) {
         bool whole = str_eq(rest, servers[i]);
         bool head = str_starts(rest, servers[i]) && rest.n > servers[i].n && rest.p[servers[i].n] == '.';
         if ((whole || head) && servers[i].n > best.n) best = servers[i];
     }
-    if (!best.n) {
-        str tail;
-        str_cut(rest, '.', &best, &tail);
-    }
+    if (!best.n) str_cut(rest, '.', &best, &tail);
+    bool has_tool = rest.n > best.n;
     g->server = best;
-    g->mcp_tool = rest.n > best.n ? str_sub(rest, best.n + 1, rest.n) : (str){0};
+    g->mcp_tool = has_tool ? str_sub(rest, best.n + 1, rest.n) : (str){0};
+    if (!best.n || (has_tool && !g->mcp_tool.n))
+        return err_set(err, DEP_ERR_INVALID, "the gate \"" STR_FMT "\" names no %s" STR_FMT, STR_ARG(text),
+                       best.n ? "tool behind its last dot" : "server", STR_ARG(meant(a, (str){0})));
     if (str_eq(g->mcp_tool, S("*"))) g->mcp_tool = (str){0};
     g->kind = g->mcp_tool.n ? GATE_SERVER_TOOL : GATE_SERVER;
-    if (!g->server.n || str_chr(g->server, '*') != SIZE_MAX || str_chr(g->mcp_tool, '*') != SIZE_MAX)
+    if (str_chr(g->server, '*') != SIZE_MAX || str_chr(g->mcp_tool, '*') != SIZE_MAX)
         return err_set(err, DEP_ERR_INVALID,
                        "the gate \"" STR_FMT
                        "\" has a `*` inside a name; write mcp.server or mcp.server.tool",
@@ -49,25 +53,33 @@ static dep_status parse_mcp(str text, const str *servers, size_t n, gate *g, dep
     return DEP_OK;
 }
 
-static dep_status parse_dotted(str text, size_t dot, gate *g, dep_err *err) {
+static dep_status parse_dotted(arena *a, str text, size_t dot, gate *g, dep_err *err) {
     str group = str_sub(text, 0, dot), member = str_sub(text, dot + 1, text.n);
     const tool_group *grp = toolspec_group(group);
-    if (!grp)
-        return err_set(err, DEP_ERR_INVALID, "the gate \"" STR_FMT "\" names no group \"" STR_FMT "\"",
-                       STR_ARG(text), STR_ARG(group));
+    if (str_chr(group, '*') != SIZE_MAX || str_chr(member, '.') != SIZE_MAX ||
+        (!str_eq(member, S("*")) && str_chr(member, '*') != SIZE_MAX))
+        return err_set(err, DEP_ERR_INVALID,
+                       "the gate \"" STR_FMT "\" is not of the form group, group.* or group.tool",
+                       STR_ARG(text));
+    if (!grp) {
+        str near = nearest(a, group, false, true, (str){0});
+        if (near.n) near = str_fmt(a, STR_FMT "." STR_FMT, STR_ARG(near), STR_ARG(member));
+        return err_set(err, DEP_ERR_INVALID,
+                       "the gate \"" STR_FMT "\" names no group \"" STR_FMT "\"" STR_FMT, STR_ARG(text),
+                       STR_ARG(group), STR_ARG(meant(a, near)));
+    }
     if (str_eq(member, S("*"))) {
         g->kind = GATE_GROUP;
         g->group = str_z(grp->name);
         return DEP_OK;
     }
-    if (str_chr(member, '.') != SIZE_MAX || str_chr(member, '*') != SIZE_MAX)
-        return err_set(err, DEP_ERR_INVALID,
-                       "the gate \"" STR_FMT "\" is not of the form group, group.* or group.tool",
-                       STR_ARG(text));
     const tool_spec *t = toolspec_find(member);
-    if (!t)
-        return err_set(err, DEP_ERR_INVALID, "the gate \"" STR_FMT "\" names no tool \"" STR_FMT "\"",
-                       STR_ARG(text), STR_ARG(member));
+    if (!t) {
+        str near = nearest(a, member, true, false, group);
+        if (near.n) near = str_fmt(a, STR_FMT "." STR_FMT, STR_ARG(group), STR_ARG(near));
+        return err_set(err, DEP_ERR_INVALID, "the gate \"" STR_FMT "\" names no tool \"" STR_FMT "\"" STR_FMT,
+                       STR_ARG(text), STR_ARG(member), STR_ARG(meant(a, near)));
+    }
     if (!str_eq(str_z(t->group), group))
         return err_set(err, DEP_ERR_INVALID, "the gate \"" STR_FMT "\": %s is in the group %s; write `%s.%s`",
                        STR_ARG(text), t->name, t->group, t->group, t->name);
@@ -78,14 +90,14 @@ static dep_status parse_dotted(str text, size_t dot, gate *g, dep_err *err) {
 
 dep_status gate_parse(arena *a, str text, const str *servers, size_t n_servers, gate *ret, dep_err *err) {
     gate g = {.text = text};
-    if (str_starts(text, S("mcp."))) {
-        TRY(parse_mcp(text, servers, n_servers, &g, err));
+    size_t dot = str_chr(text, '.');
+    if (str_starts(text, S("mcp.")) && !str_eq(text, S("mcp.*"))) {
+        TRY(parse_mcp(a, text, servers, n_servers, &g, err));
         *ret = g;
         return DEP_OK;
     }
-    size_t dot = str_chr(text, '.');
     if (dot != SIZE_MAX) {
-        TRY(parse_dotted(text, dot, &g, err));
+        TRY(parse_dotted(a, text, dot, &g, err));
         *ret = g;
         return DEP_OK;
     }
