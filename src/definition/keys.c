@@ -321,7 +321,7 @@ const key_table *definition_keys(void) {
 
 const char *const *definition_key_order(void) {
     static const char *const order[] = {
-        "name",  "description", "tools",    "skills",      "mcp",    "knowledge", "memory", "maxTurns",
-        "model", "resident",    "approval", "permissions", "limits", "color",     "prompt", NULL};
+        "name",     "description", "tools",       "skills",   "mcp",    "knowledge", "memory", "model",
+        "resident", "approval",    "permissions", "maxTurns", "limits", "color",     "prompt", NULL};
     return order;
 }
