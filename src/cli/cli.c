@@ -157,7 +157,11 @@ static int parse_verb(cli *c, int i) {
             vec_push(c->a, &c->args, word);
         }
     }
-    if ((int)c->args.n < c->verb->min_args || (c->verb->max_args >= 0 && (int)c->args.n > c->verb->max_args))
+    if (c->verb->max_args >= 0 && (int)c->args.n > c->verb->max_args)
+        return usage_error(
+            c, "\"" STR_FMT "\" is one argument too many; put quotes around a text of several words",
+            STR_ARG(arg(c, (size_t)c->verb->max_args)));
+    if ((int)c->args.n < c->verb->min_args)
         return usage_error(c, "usage: deputy %s %s", c->verb->name, c->verb->usage);
     return EXIT_FINE;
 }

@@ -228,7 +228,9 @@ int verb_run(cli *c) {
                                : role.n                ? ROLE_DELEGATE
                                                        : role_of(&e->def)};
     delegate_report r;
-    if (delegate_run(c->a, c->w, &e->def, &o, &sink, &r, &err) != DEP_OK) return fail(c, &err);
+    if (delegate_run(c->a, c->w, &e->def, &o, &sink, &r, &err) != DEP_OK)
+        return fail_with(c, exit_code(err.status), "\"" STR_FMT "\" was not run: %s", STR_ARG(e->def.name),
+                         err.msg);
     end_line(&w);
     if (c->json || w.events) {
         out_exact(r.json);

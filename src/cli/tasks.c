@@ -55,7 +55,7 @@ int verb_tasks(cli *c) {
         cell(&b, str_z(deleg_status_name(r->status)), 12);
         cell(&b, r->agent, 20);
         text(&b, " ");
-        safe(&b, str_sub(time_utc(c->a, r->created_ms), 0, 16));
+        safe(&b, str_sub(time_local(c->a, r->created_ms), 0, 16));
         text(&b, "  ");
         safe(&b, utf8_cut_chars(r->task, 60));
         text(&b, "\n");
@@ -144,15 +144,21 @@ int verb_replay(cli *c) {
     buf b = buf_new(c->a, 0);
     paint(&b, c->color_out, "1", r.agent);
     text(&b, "  "), safe(&b, r.id), text(&b, "  "), safe(&b, r.model);
+    buf_addf(&b, "  %s", deleg_status_name(r.status));
+    if (r.end_reason.n && r.status != DELEG_COMPLETED) text(&b, ": "), safe(&b, r.end_reason);
+    text(&b, "\nbegun: "), safe(&b, time_local(c->a, r.created_ms));
     text(&b, "\ntask: ");
     term_add(&b, r.task, true);
     text(&b, "\n\n");
     for (vec_each(const activity_row, it, &items)) item_text(c, &b, it);
     json *report;
-    if (r.report.n && json_parse(c->a, r.report, 0, &report, &err) == DEP_OK) {
+    str words = {0};
+    if (r.report.n && json_parse(c->a, r.report, 0, &report, &err) == DEP_OK)
+        words = json_str(report, S("report"), (str){0});
+    if (words.n) {
         text(&b, "\nreport:\n");
-        term_add(&b, json_str(report, S("report"), (str){0}), true);
-        text(&b, "\n");
+        term_add(&b, words, true);
+        if (!str_ends(words, S("\n"))) text(&b, "\n");
     }
     out_buf(&b);
     return EXIT_FINE;
