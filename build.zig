@@ -226,6 +226,8 @@ const suites = [_][]const u8{
     "store_delegation",
     "store_open",
     "tools_access",
+    "tools_glob",
+    "tools_read",
     "trust_list",
     "yaml_edit",
     "yaml_keytab",

@@ -49,7 +49,7 @@ dep_status tool_glob(tool_ctx *c, dep_err *err) {
     glob_pat *g;
     TRY(glob_compile(c->turn, pattern, &g, err));
     finds f = {.a = c->turn};
-    tool_walk w = {.start = start, .pattern = g, .file = take, .ctx = &f};
+    tool_walk w = {.start = start, .pattern = g, .text = pattern, .file = take, .ctx = &f};
     TRY(walk_files(c, &w, err));
     if (f.files.n) qsort(f.files.p, f.files.n, sizeof(found), newest_first);
     size_t limit = (size_t)json_num(c->args, S("limit"), TOOL_GLOB_LIMIT);

@@ -72,6 +72,7 @@ bool access_may_descend(const toolset *t, str rel); // a directory may hold allo
 typedef struct {
     str start;               // directory (or file) to start from, normal form, "" for the workspace
     const glob_pat *pattern; // files must match; NULL: all
+    str text;                // of the pattern
     bool (*file)(void *ctx, str rel, const struct stat *st); // false stops
     void *ctx;
     size_t files, ignored; // counted

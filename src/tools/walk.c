@@ -16,14 +16,27 @@ typedef struct {
     bool stop;
 } walk_state;
 
-static bool named_only(str name) {
-    return str_starts(name, S(".")) || str_eq(name, S("node_modules")) || str_eq(name, S("CVS"));
+// A folder that holds many files nobody means.
+static bool shy(str name) {
+    return str_eq(name, S("node_modules")) || str_eq(name, S("CVS"));
 }
 
-// Does the pattern spell this component out (a literal ".github", "node_modules")?
-static bool pattern_names(const walk_state *s, str rel) {
-    if (!s->w->pattern) return false;
-    return glob_match(s->w->pattern, rel) || str_starts(glob_prefix(s->w->pattern), rel);
+// Does the pattern spell the name as a whole component or alternative?
+static bool spells(str pattern, str name) {
+    for (size_t from = 0, i = 0; i <= pattern.n; i++) {
+        if (i < pattern.n && !strchr("/{},", pattern.p[i])) continue;
+        if (str_eq(str_sub(pattern, from, i), name)) return true;
+        from = i + 1;
+    }
+    return false;
+}
+
+// Names that must be asked for. That `*` matches no hidden name is the glob's own rule.
+static bool asked_for(const walk_state *s, str name, str rel) {
+    const glob_pat *pattern = s->w->pattern;
+    if (shy(name)) return pattern && spells(s->w->text, name);
+    if (!str_starts(name, S("."))) return true;
+    return pattern && (glob_match(pattern, rel) || glob_may_descend(pattern, rel));
 }
 
 // dir: where the file is; rel: its path from the workspace.
@@ -101,7 +114,7 @@ static void walk_dir(walk_state *s, int fd, str rel) {
         }
         str path = rel.n ? path_join(a, rel, e->name) : e->name;
         if (str_ieq(e->name, S(".deputy")) || str_ieq(e->name, S(".git"))) continue;
-        if (named_only(e->name) && !pattern_names(s, path)) continue;
+        if (!asked_for(s, e->name, path)) continue;
         if (ignore_hit(&s->rules, path, e->type == DT_DIR)) {
             s->w->ignored++;
             continue;
