@@ -43,6 +43,7 @@ typedef struct {
     const size_t *source_files;      // files per source of the definition, in its order; NULL: unknown
     VEC(host_memory_file) memory;    // resident block in order
     VEC(host_named) memory_left_out; // names that did not fit (reason: size)
+    VEC(host_named) memory_notes;    // what a person should know of a shown file: invisible text
     VEC(host_named) memory_withheld; // files that must not be used, with the reason
     bool memory_unavailable;         // the scope cannot be opened; memory_reason says why
     str memory_reason;

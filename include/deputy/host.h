@@ -51,13 +51,14 @@ struct workspace {
     config config;
     diags diags; // of config, layers, trust: not of one definition
     trust_list *trust;
-    store *store;            // opened on demand: workspace_store
-    settings settings;       // switches
-    VEC(agent_entry) agents; // in order of layer, then file name
+    trust_list *memory_trust; // of memory_root; the same list unless this is a linked worktree
+    store *store;             // opened on demand: workspace_store
+    settings settings;        // switches
+    VEC(agent_entry) agents;  // in order of layer, then file name
     bool agents_loaded, skills_loaded;
     skill_list skills;
     diags skill_diags;
-    memory_guard *guard;
+    memory_guard *guard, *own_guard; // of memory_root; of root where that is another place
 };
 
 // Root: dir, else the nearest ancestor of cwd with an entry .deputy or .git, else cwd. /, home and what is
@@ -69,6 +70,9 @@ struct workspace {
 [[nodiscard]] dep_status workspace_skills(workspace *w, dep_err *err);
 // The state database; read_only: NULL when there is none yet.
 [[nodiscard]] dep_status workspace_store(workspace *w, bool read_only, dep_err *err);
+
+// Opens both lists of trust for writing, before something that Deputy writes is recorded.
+[[nodiscard]] dep_status workspace_trust_writable(workspace *w, dep_err *err);
 
 // The entry that holds the name. Errors: NOT_FOUND with the nearest name; REFUSED (exit 3) when the holder is
 // not effective, saying why and what to type. The entry is set in both REFUSED and OK cases.

@@ -215,6 +215,8 @@ void resolve_memory(resolve_ctx *c) {
     c->g->memory = def->memory;
     for (vec_each(const host_memory_file, f, &c->h->memory)) vec_push(c->a, &c->g->memory_files, *f);
     for (vec_each(const host_named, f, &c->h->memory_left_out)) vec_push(c->a, &c->g->memory_left_out, *f);
+    for (vec_each(const host_named, f, &c->h->memory_notes))
+        row_add(c, "memory", f->name, ITEM_GRANTED, f->reason, def->memory_at);
     for (vec_each(const host_named, f, &c->h->memory_withheld)) {
         report_row *w = row_add(c, "memory", f->name, ITEM_WITHHELD, f->reason, def->memory_at);
         row_rule(c, w, f->reason, "withholds", (def_place){0});

@@ -53,12 +53,12 @@ static int writable(cli *c, const agent_entry *e) {
 
 // Files that Deputy wrote stay trusted under their new path.
 static void move_records(cli *c, const memory_files *files, str old, str new) {
-    trust_list *t;
     dep_err err;
-    if (trust_open(c->a, c->w->dirs.state, c->w->root, false, &t, &err) != DEP_OK) {
+    if (workspace_trust_writable(c->w, &err) != DEP_OK) {
         say(c, "its notes are not trusted at the new place: %s", err.msg);
         return;
     }
+    trust_list *t = c->w->memory_trust;
     for (vec_each(const memory_file, f, files)) {
         str bytes, from = path_join(c->a, old, f->name), to = path_join(c->a, new, f->name);
         if (f->withheld.n) continue;
@@ -81,7 +81,8 @@ static void move_memory(cli *c, const definition *from, const definition *to) {
     memory_scope *scope = NULL;
     memory_files files = {0};
     if (dir_open_at(c->w->memory_fd, S(".deputy/agent-memory"), FILE_NO_LINKS, &dir, &err) != DEP_OK) return;
-    if (memory_open(c->a, c->w->memory_fd, old, false, c->w->trust, c->w->clock, &scope, &err) != DEP_OK ||
+    if (memory_open(c->a, c->w->memory_fd, old, false, c->w->memory_trust, c->w->clock, &scope, &err) !=
+            DEP_OK ||
         (scope && memory_list(c->a, scope, &files, &err) != DEP_OK)) {
         say(c, "its private memory stays at " STR_FMT ": %s", STR_ARG(old), err.msg);
     } else if (scope && syscall(SYS_renameat2, dir, str_cz(c->a, path_base(old)), dir,

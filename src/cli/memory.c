@@ -243,12 +243,8 @@ int verb_memory(cli *c) {
         dep_err err;
         int code = need_agents(c);
         if (code) return code;
-        if (subs[i].writes) {
-            trust_list *t; // it records what it writes, and forgets what it removes
-            if (trust_open(c->a, c->w->dirs.state, c->w->root, false, &t, &err) != DEP_OK)
-                return fail(c, &err);
-            c->w->trust = t;
-        }
+        // What writes records what it writes, and forgets what it removes.
+        if (subs[i].writes && workspace_trust_writable(c->w, &err) != DEP_OK) return fail(c, &err);
         if ((code = open_scope(&m))) return code;
         if (m.file.n && !subs[i].file)
             return usage_error(c, "memory %s takes nothing after %s", subs[i].name,

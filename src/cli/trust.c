@@ -72,14 +72,18 @@ static void file_json(jw *w, const untrusted_file *f) {
     jw_end_obj(w);
 }
 
+// Notes are recorded with the checkout that holds them, everything else with this workspace.
 static dep_status accept(cli *c, const untrusted_files *files, dep_err *err) {
-    trust_list *t;
-    TRY(trust_open(c->a, c->w->dirs.state, c->w->root, false, &t, err));
-    trust_entry *entries = NEW_N(c->a, trust_entry, files->n);
-    for (size_t i = 0; i < files->n; i++)
-        entries[i] =
-            (trust_entry){.file = files->p[i].file, .sha256 = files->p[i].sha256, .reach = files->p[i].reach};
-    return trust_record_all(t, entries, files->n, err);
+    TRY(workspace_trust_writable(c->w, err));
+    for (int notes = 0; notes < 2; notes++) {
+        trust_entry *entries = NEW_N(c->a, trust_entry, files->n);
+        size_t n = 0;
+        for (vec_each(const untrusted_file, f, files))
+            if (str_eq(f->kind, S("memory")) == notes)
+                entries[n++] = (trust_entry){.file = f->file, .sha256 = f->sha256, .reach = f->reach};
+        if (n) TRY(trust_record_all(notes ? c->w->memory_trust : c->w->trust, entries, n, err));
+    }
+    return DEP_OK;
 }
 
 int trust_files(cli *c, const untrusted_files *files, bool print, str question) {

@@ -178,10 +178,8 @@ int verb_rm(cli *c) {
         (void)err_os(&err, errno, STR_FMT, STR_ARG(e->def.file));
         return fail(c, &err);
     }
-    trust_list *t;
-    if (e->def.layer == LAYER_WORKSPACE &&
-        trust_open(c->a, c->w->dirs.state, c->w->root, false, &t, &err) == DEP_OK &&
-        trust_forget(t, e->def.file, &err) != DEP_OK)
+    if (e->def.layer == LAYER_WORKSPACE && workspace_trust_writable(c->w, &err) == DEP_OK &&
+        trust_forget(c->w->trust, e->def.file, &err) != DEP_OK)
         return fail(c, &err);
     buf b = buf_new(c->a, 0);
     text(&b, "removed "), safe(&b, e->def.file), text(&b, "\n");

@@ -78,7 +78,7 @@ static dep_status begin(run *r, const delegate_opts *o, dep_err *err) {
     }
     TRY(workspace_store(w, false, err));
     // memory_write records what it wrote, so the list of trust is opened for writing too.
-    TRY(trust_open(w->a, w->dirs.state, w->root, false, &w->trust, err));
+    TRY(workspace_trust_writable(w, err));
     TRY(store_run_begin(r->a, w->store, &run_id, err));
     TRY(store_recover(w->store, &interrupted, err));
     TRY(toolset_open(r->a, w, r->def, &r->grant, true, &r->tools, err));

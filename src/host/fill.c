@@ -8,6 +8,10 @@
 // --- Skills
 // ------------------------------------------------------------------------------------------------------------------------
 
+static const char *refuse_memory(void *w, const struct stat *st) {
+    return workspace_is_memory(w, st) ? "it belongs to memory" : NULL;
+}
+
 dep_status workspace_skills(workspace *w, dep_err *err) {
     if (w->skills_loaded) return DEP_OK;
     w->skills_loaded = true;
@@ -50,7 +54,15 @@ dep_status workspace_skills(workspace *w, dep_err *err) {
         bool twice = fstat(fd, &seen[n]) != 0;
         for (size_t j = 0; j < n && !twice; j++)
             twice = seen[j].st_ino == seen[n].st_ino && seen[j].st_dev == seen[n].st_dev;
-        if (!twice) roots[n++] = (skill_root){.dir = fd, .label = label, .layer = places[i].layer};
+        if (twice) continue;
+        roots[n] = (skill_root){.dir = fd,
+                                .label = label,
+                                .layer = places[i].layer,
+                                .within = -1,
+                                .refuse = refuse_memory,
+                                .ctx = w};
+        if (!places[i].user) roots[n].within = w->fd, roots[n].below = str_z(places[i].dir);
+        n++;
     }
     return skills_find(w->a, roots, n, w->trust, &w->skills, &w->skill_diags, err);
 }
@@ -74,14 +86,17 @@ bool workspace_is_memory(void *p, const struct stat *st) {
     dep_err err;
     // Without the set of inodes nothing can be told apart, so nothing is read.
     if (!w->guard && memory_guard_make(w->a, w->memory_fd, &w->guard, &err) != DEP_OK) return true;
-    return memory_guard_hit(w->guard, st);
+    if (memory_guard_hit(w->guard, st)) return true;
+    if (w->memory_fd == w->fd) return false;
+    if (!w->own_guard && memory_guard_make(w->a, w->fd, &w->own_guard, &err) != DEP_OK) return true;
+    return memory_guard_hit(w->own_guard, st);
 }
 
 dep_status workspace_memory(workspace *w, const definition *def, bool create, memory_scope **ret,
                             dep_err *err) {
     memory_kind kind = def->memory == DEF_MEMORY_SHARED ? MEMORY_SHARED : MEMORY_PRIVATE;
     str dir = memory_dir(w->a, kind, def->identity, str_z(layer_name(def->layer)));
-    return memory_open(w->a, w->memory_fd, dir, create, w->trust, w->clock, ret, err);
+    return memory_open(w->a, w->memory_fd, dir, create, w->memory_trust, w->clock, ret, err);
 }
 
 static dep_status fill_memory(workspace *w, const definition *def, host *h, dep_err *err) {
@@ -101,6 +116,14 @@ static dep_status fill_memory(workspace *w, const definition *def, host *h, dep_
         vec_push(
             w->a, &h->memory,
             ((host_memory_file){.name = f->name, .text = f->text, .chars = f->chars, .shown = f->shown}));
+    for (vec_each(const memory_shown, f, &block.files))
+        for (vec_each(const invisible_find, i, &f->invisible)) {
+            str what =
+                i->decoded.n ? str_fmt(w->a, "; it spells \"" STR_FMT "\"", STR_ARG(i->decoded)) : (str){0};
+            str note = str_fmt(w->a, "invisible text: U+%04X, %zu times, first in line %u" STR_FMT, i->cp,
+                               i->count, i->line, STR_ARG(what));
+            vec_push(w->a, &h->memory_notes, ((host_named){.name = f->name, .reason = note}));
+        }
     for (vec_each(const str, name, &block.left_out))
         vec_push(w->a, &h->memory_left_out, ((host_named){.name = *name}));
     for (vec_each(const memory_file, f, &block.withheld))

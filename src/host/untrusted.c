@@ -3,10 +3,10 @@
 #include "host/host_int.h"
 #include <deputy/file.h>
 
-static void push(workspace *w, untrusted_files *ret, const char *kind, str file, str bytes, str reach,
-                 str summary) {
+static void push(workspace *w, const trust_list *list, untrusted_files *ret, const char *kind, str file,
+                 str bytes, str reach, str summary) {
     str sha = sha256_hex(w->a, bytes), old = {0};
-    trust_state st = trust_check(w->trust, file, sha, &old);
+    trust_state st = trust_check(list, file, sha, &old);
     if (st == TRUST_OK) return;
     vec_push(w->a, ret,
              ((untrusted_file){.file = file,
@@ -37,7 +37,7 @@ static dep_status memory_untrusted(workspace *w, untrusted_files *ret, dep_err *
         for (vec_each(const memory_file, f, &files)) {
             str bytes;
             if (!f->withheld.n || memory_read(w->a, scope, f->name, false, &bytes, &why) != DEP_OK) continue;
-            push(w, ret, "memory", path_join(w->a, dir, f->name), bytes, (str){0},
+            push(w, w->memory_trust, ret, "memory", path_join(w->a, dir, f->name), bytes, (str){0},
                  str_fmt(w->a, "notes of " STR_FMT ", %zu bytes", STR_ARG(e->def.name), f->bytes));
         }
     }
@@ -48,13 +48,13 @@ dep_status workspace_untrusted(workspace *w, untrusted_files *ret, dep_err *err)
     TRY(workspace_agents(w, err));
     for (vec_each(const agent_entry, e, &w->agents))
         if (e->def.layer == LAYER_WORKSPACE && e->def.text.n && e->trust != TRUST_OK)
-            push(w, ret, "definition", e->def.file, e->def.text,
+            push(w, w->trust, ret, "definition", e->def.file, e->def.text,
                  e->def.valid ? definition_reach(w->a, &e->def) : (str){0}, e->def.description);
     str bytes;
     dep_err why;
     str config_file = S(".deputy/config.yaml");
     if (file_read_at(w->a, w->fd, config_file, FILE_NO_LINKS, CONFIG_FILE_MAX, &bytes, NULL, &why) == DEP_OK)
-        push(w, ret, "config", config_file, bytes, (str){0}, S("settings of the workspace"));
+        push(w, w->trust, ret, "config", config_file, bytes, (str){0}, S("settings of the workspace"));
     TRY(workspace_skills(w, err));
     for (vec_each(const skill, s, &w->skills))
         if (s->withheld.n)

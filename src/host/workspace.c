@@ -111,6 +111,26 @@ static void close_store(void *p) {
     store_close(w->store);
 }
 
+// A list that cannot be read trusts nothing, and says so: the rest of Deputy goes on.
+static trust_list *open_trust(workspace *w, str root) {
+    trust_list *t;
+    dep_err fault;
+    if (trust_open(w->a, w->dirs.state, root, true, &t, &fault) == DEP_OK) return t;
+    diags_add(&w->diags,
+              (diag){.severity = SEV_ERROR,
+                     .code = "TRU002",
+                     .msg = str_fmt(w->a, "%s; nothing of " STR_FMT " is trusted until that is mended",
+                                    fault.msg, STR_ARG(root))});
+    return trust_none(w->a);
+}
+
+dep_status workspace_trust_writable(workspace *w, dep_err *err) {
+    TRY(trust_open(w->a, w->dirs.state, w->root, false, &w->trust, err));
+    w->memory_trust = w->trust;
+    if (w->memory_fd == w->fd) return DEP_OK;
+    return trust_open(w->a, w->dirs.state, w->memory_root, false, &w->memory_trust, err);
+}
+
 dep_status workspace_open(arena *a, const workspace_opts *o, workspace **ret, dep_err *err) {
     workspace *w = NEW(a, workspace);
     *w = (workspace){.a = a,
@@ -138,16 +158,8 @@ dep_status workspace_open(arena *a, const workspace_opts *o, workspace **ret, de
     if (why.n)
         diags_add(&w->diags,
                   (diag){.severity = SEV_WARNING, .code = "MEM001", .file = S(".git"), .msg = why});
-    // A list that cannot be read trusts nothing, and says so: the rest of Deputy goes on.
-    dep_err fault;
-    if (trust_open(a, w->dirs.state, w->root, true, &w->trust, &fault) != DEP_OK) {
-        diags_add(&w->diags,
-                  (diag){.severity = SEV_ERROR,
-                         .code = "TRU002",
-                         .msg = str_fmt(a, "%s; nothing of this workspace is trusted until that is mended",
-                                        fault.msg)});
-        w->trust = trust_none(a);
-    }
+    w->trust = open_trust(w, w->root);
+    w->memory_trust = w->memory_fd == w->fd ? w->trust : open_trust(w, w->memory_root);
     TRY(load_system_config(w, err));
     TRY(load_workspace_config(w, err));
     check_models(w);
@@ -162,10 +174,8 @@ dep_status workspace_store(workspace *w, bool read_only, dep_err *err) {
 }
 
 dep_status workspace_record(workspace *w, str file, str bytes, str reach, dep_err *err) {
-    trust_list *t;
-    TRY(trust_open(w->a, w->dirs.state, w->root, false, &t, err));
-    w->trust = t;
-    return trust_record(t, file, sha256_hex(w->a, bytes), reach, err);
+    TRY(workspace_trust_writable(w, err));
+    return trust_record(w->trust, file, sha256_hex(w->a, bytes), reach, err);
 }
 
 dep_status workspace_layer_dir(workspace *w, def_layer layer, bool create, int *ret, str *shown,
