@@ -219,6 +219,11 @@ def test_a_linked_worktree_shares_the_notes(box):
     box.tty("trust", cwd=tree, answers=[("[y/N]", "y\n")])
     box.equal("where", box.run("memory", "where", "one", cwd=tree).out, f"{box.ws}/.deputy/agent-memory/one\n")
     box.exits("show", box.run("memory", "show", "one", cwd=tree), FINE, out="added line")
+    box.run("memory", "edit", "one", "new.md", cwd=tree, env=APPEND)
+    for place in (box.ws, tree):
+        rows = box.run("memory", "list", "one", "--json", cwd=place).json()
+        box.equal(f"what Deputy wrote is trusted in {place.name}", {r["file"]: r["withheld"] for r in rows},
+                  {"MEMORY.md": "", "new.md": ""})
 
 
 if __name__ == "__main__":

@@ -192,7 +192,7 @@ def test_state_that_others_could_write(box):
     record = next((box.state / "deputy/trust").glob("*.json"))
     record.write_bytes(b"{broken")
     answer = box.run("agents")
-    box.exits("a broken list trusts nothing", answer, FINE, out="untrusted", err="nothing of this workspace is trusted")
+    box.exits("a broken list trusts nothing", answer, FINE, out="untrusted", err="is trusted until that is mended")
     box.exits("and cannot be written over by a yes", box.tty("trust", answers=[("[y/N]", "y\n")]), ERRORS)
 
 
