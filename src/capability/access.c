@@ -142,19 +142,35 @@ static void take_gate(resolve_ctx *c, const def_gate *g, bool review, bool from_
     row_rule(c, r, gate_label(c->a, &parsed), "gates", g->at);
 }
 
-static void check_overlap(resolve_ctx *c) {
+static bool is_server_gate(const gate *g) {
+    return g->kind == GATE_SERVER || g->kind == GATE_SERVER_TOOL;
+}
+
+static bool overlap(const gate *x, const gate *y) {
     size_t n;
-    const tool_spec *all = toolspec_all(&n);
+    const tool_spec *all = toolspec_all(&n), *gateway = toolspec_find(S("mcp"));
+    if (is_server_gate(x) && is_server_gate(y))
+        return str_eq(x->server, y->server) &&
+               (!x->mcp_tool.n || !y->mcp_tool.n || str_eq(x->mcp_tool, y->mcp_tool));
+    // A gate on all servers reaches each one's tools.
+    if (is_server_gate(x)) return gate_hits(y, gateway, x->server, x->mcp_tool);
+    if (is_server_gate(y)) return gate_hits(x, gateway, y->server, y->mcp_tool);
+    for (size_t i = 0; i < n; i++)
+        if (gate_hits(x, &all[i], (str){0}, (str){0}) && gate_hits(y, &all[i], (str){0}, (str){0}))
+            return true;
+    return false;
+}
+
+static def_place gate_place(const gate *g) {
+    return (def_place){.file = g->file, .line = g->line, .column = g->column};
+}
+
+static void check_overlap(resolve_ctx *c) {
     for (vec_each(const gate, x, &c->g->gates)) {
         if (x->review) continue;
         for (vec_each(const gate, y, &c->g->gates)) {
-            if (!y->review || !str_eq(x->origin, y->origin)) continue;
-            bool both = x->kind >= GATE_SERVER && y->kind >= GATE_SERVER && str_eq(x->server, y->server) &&
-                        (!x->mcp_tool.n || !y->mcp_tool.n || str_eq(x->mcp_tool, y->mcp_tool));
-            for (size_t i = 0; i < n && !both; i++)
-                both = gate_hits(x, &all[i], (str){0}, (str){0}) && gate_hits(y, &all[i], (str){0}, (str){0});
-            if (!both) continue;
-            fault(c, "CAP003", (def_place){.file = y->file, .line = y->line, .column = y->column},
+            if (!y->review || !str_eq(x->origin, y->origin) || !overlap(x, y)) continue;
+            fault(c, "CAP003", gate_place(y),
                   str_fmt(c->a,
                           "\"" STR_FMT "\" in review and \"" STR_FMT "\" in confirm reach the same tool",
                           STR_ARG(y->text), STR_ARG(x->text)),
@@ -163,22 +179,33 @@ static void check_overlap(resolve_ctx *c) {
     }
 }
 
+// Which rules ask before this tool; a server's gates stand on the server's calls.
+static void gate_tool(resolve_ctx *c, grant_tool *t) {
+    report_row *r = row_find(c, t->core ? "residency" : "tools", str_z(t->spec->name));
+    for (vec_each(const gate, g, &c->g->gates)) {
+        if (!gate_hits(g, t->spec, (str){0}, (str){0})) continue;
+        t->gated = true;
+        if (r) row_rule(c, r, gate_label(c->a, g), "gates", gate_place(g));
+    }
+    if (!(t->spec->flags & TOOL_GATED)) return;
+    t->gated = true;
+    if (r) row_rule(c, r, S("level confirm asks before this tool"), "gates", (def_place){0});
+}
+
 void resolve_gates(resolve_ctx *c) {
     const definition *def = c->def;
     bool own = def->has_confirm || def->has_review;
     // A declared pair replaces the default one whole in the system layer; in every other layer it is added
     // (rule B11).
     bool use_default = !own || def->layer != LAYER_SYSTEM;
-    for (size_t i = 0; use_default && i < c->h->default_gates.n; i++)
-        take_gate(c, &c->h->default_gates.p[i], i >= c->h->n_default_confirm, true);
+    const host *h = c->h;
+    // Those that ask a person first: where both lists reach a tool, the stricter one decides.
+    for (size_t i = 0; use_default && i < h->n_default_confirm; i++)
+        take_gate(c, &h->default_gates.p[i], false, true);
     for (vec_each(const def_gate, g, &def->confirm)) take_gate(c, g, false, false);
+    for (size_t i = h->n_default_confirm; use_default && i < h->default_gates.n; i++)
+        take_gate(c, &h->default_gates.p[i], true, true);
     for (vec_each(const def_gate, g, &def->review)) take_gate(c, g, true, false);
     check_overlap(c);
-    for (vec_each(grant_tool, t, &c->g->tools)) {
-        str why;
-        t->gated = policy_decide(c->a, c->g->gates.p, c->g->gates.n, t->spec, (str){0}, (str){0}, &why) ==
-                   DECIDE_ASK;
-        report_row *r = row_find(c, "tools", str_z(t->spec->name));
-        if (t->gated && r) row_rule(c, r, why, "gates", r->at);
-    }
+    for (vec_each(grant_tool, t, &c->g->tools)) gate_tool(c, t);
 }

@@ -2,8 +2,6 @@
 #include <deputy/keytab.h>
 #include <deputy/policy.h>
 
-static const char forms[] = "write a tool, a group, group.tool, mcp.server or mcp.server.tool";
-
 // The nearest of tools or groups, of one group's tools when it is given; empty when nothing is near.
 static str nearest(arena *a, str text, bool tools, bool groups, str group) {
     strs names = {0};
@@ -18,8 +16,7 @@ static str nearest(arena *a, str text, bool tools, bool groups, str group) {
 
 // What else it may have meant, as the end of a message.
 static str meant(arena *a, str spelling) {
-    return spelling.n ? str_fmt(a, "; did you mean `" STR_FMT "`?", STR_ARG(spelling))
-                      : str_fmt(a, "; %s", forms);
+    return spelling.n ? str_fmt(a, "; did you mean `" STR_FMT "`?", STR_ARG(spelling)) : (str){0};
 }
 
 static dep_status unknown_gate(arena *a, str text, dep_err *err) {
@@ -29,7 +26,7 @@ static dep_status unknown_gate(arena *a, str text, dep_err *err) {
                    STR_ARG(meant(a, near)));
 }
 
-static dep_status parse_mcp(arena *a, str text, const str *servers, size_t n, gate *g, dep_err *err) {
+static dep_status parse_mcp(str text, const str *servers, size_t n, gate *g, dep_err *err) {
     str rest = str_sub(text, 4, text.n), best = {0}, tail;
     for (size_t i = 0; i < n; i++) {
         bool whole = str_eq(rest, servers[i]);
@@ -41,8 +38,8 @@ static dep_status parse_mcp(arena *a, str text, const str *servers, size_t n, ga
     g->server = best;
     g->mcp_tool = has_tool ? str_sub(rest, best.n + 1, rest.n) : (str){0};
     if (!best.n || (has_tool && !g->mcp_tool.n))
-        return err_set(err, DEP_ERR_INVALID, "the gate \"" STR_FMT "\" names no %s" STR_FMT, STR_ARG(text),
-                       best.n ? "tool behind its last dot" : "server", STR_ARG(meant(a, (str){0})));
+        return err_set(err, DEP_ERR_INVALID, "the gate \"" STR_FMT "\" names no %s", STR_ARG(text),
+                       best.n ? "tool behind its last dot" : "server");
     if (str_eq(g->mcp_tool, S("*"))) g->mcp_tool = (str){0};
     g->kind = g->mcp_tool.n ? GATE_SERVER_TOOL : GATE_SERVER;
     if (str_chr(g->server, '*') != SIZE_MAX || str_chr(g->mcp_tool, '*') != SIZE_MAX)
@@ -92,7 +89,7 @@ dep_status gate_parse(arena *a, str text, const str *servers, size_t n_servers, 
     gate g = {.text = text};
     size_t dot = str_chr(text, '.');
     if (str_starts(text, S("mcp.")) && !str_eq(text, S("mcp.*"))) {
-        TRY(parse_mcp(a, text, servers, n_servers, &g, err));
+        TRY(parse_mcp(text, servers, n_servers, &g, err));
         *ret = g;
         return DEP_OK;
     }
