@@ -70,7 +70,8 @@ static inline void text(buf *b, const char *s) {
 static inline void safe(buf *b, str s) {
     term_add(b, s, false);
 }
-void cell(buf *b, str s, size_t width); // safe, cut or padded to columns
+void cell(buf *b, str s, size_t width);  // safe, cut or padded to columns
+void brief(buf *b, str s, size_t chars); // safe, on one line, cut with a mark
 void say(cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3))); // stderr, one escaped line
 void paint(buf *b, bool color, const char *sgr, str s);
 void print_diags(cli *c, const diags *d); // stderr

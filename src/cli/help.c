@@ -1,5 +1,6 @@
 // cli: help and version, printed from the verb table.
 #include "cli/cli_int.h"
+#include <string.h>
 
 void print_overview(FILE *to) {
     fputs("Deputy says what each subagent may reach, enforces it, and shows what it did.\n\n"
@@ -11,15 +12,15 @@ void print_overview(FILE *to) {
 }
 
 void print_help(const cli_verb *v, FILE *to) {
-    fprintf(to, "usage: deputy [-C DIR] %s %s\n\n%s\n", v->name, v->usage, v->summary);
+    fprintf(to, "usage: deputy [-C DIR] %s%s%s\n\n%s\n", v->name, *v->usage ? " " : "", v->usage, v->summary);
     if (!v->run) fputs("Not yet: the name is reserved.\n", to);
     if (v->detail) fprintf(to, "%s\n", v->detail);
     if (!v->opts && !v->has_json) return;
     fputc('\n', to);
     for (const cli_opt *o = v->opts; o && o->name; o++) {
-        char head[64];
-        snprintf(head, sizeof head, "--%s%s%s", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
-        fprintf(to, "  %-24s %s\n", head, o->help);
+        int width = 2 + (int)strlen(o->name) + (o->arg ? 1 + (int)utf8_width(str_z(o->arg)) : 0);
+        fprintf(to, "  --%s%s%s%*s %s\n", o->name, o->arg ? " " : "", o->arg ? o->arg : "",
+                width < 24 ? 24 - width : 0, "", o->help);
     }
     if (v->has_json) fprintf(to, "  %-24s %s\n", "--json", "one JSON document on standard output");
 }

@@ -61,7 +61,11 @@ static void entry_line(cli *c, buf *b, const agent_entry *e) {
     text(b, "  ");
     cell(b, str_z(layer_name(e->def.layer)), 9);
     text(b, "  ");
-    safe(b, e->state == AGENT_EFFECTIVE ? utf8_cut_chars(e->def.description, 90) : e->reason);
+    if (e->state == AGENT_EFFECTIVE) {
+        brief(b, e->def.description, 90);
+    } else {
+        safe(b, e->reason);
+    }
     text(b, "\n");
 }
 

@@ -185,7 +185,7 @@ static int test(cli *c) {
     safe(&b, model);
     buf_addf(&b, " answered in %lld ms: ", (long long)(c->in->clock->mono_ms(c->in->clock->ctx) - from));
     for (vec_each(const model_block, block, &reply.blocks))
-        if (block->kind == BLOCK_TEXT) safe(&b, utf8_cut_chars(block->text, 200));
+        if (block->kind == BLOCK_TEXT) brief(&b, block->text, 200);
     buf_addf(&b, "\n%lld tokens in, %lld out; model reported: ", (long long)reply.usage.input,
              (long long)reply.usage.output);
     safe(&b, reply.model);

@@ -34,6 +34,12 @@ void cell(buf *b, str s, size_t width) {
     if (w < width) buf_fill(b, ' ', width - w);
 }
 
+void brief(buf *b, str s, size_t chars) {
+    str cut = utf8_cut_chars(s, chars);
+    safe(b, str_trim(cut));
+    if (cut.n < s.n) text(b, "…");
+}
+
 void paint(buf *b, bool color, const char *sgr, str s) {
     if (color) buf_addf(b, "\x1b[%sm", sgr);
     term_add(b, s, false);

@@ -44,7 +44,7 @@ static void on_tool(void *p, str name, str args) {
     text(&b, "  → ");
     safe(&b, name);
     text(&b, " ");
-    safe(&b, utf8_cut_chars(args, 100));
+    brief(&b, args, 100);
     buf_addf(&b, "  (%lld s)\n", (long long)elapsed(w));
     str s = buf_str(&b);
     fwrite(s.p, 1, s.n, stderr);

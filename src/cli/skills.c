@@ -28,7 +28,11 @@ int verb_skills(cli *c) {
             continue;
         }
         cell(&b, s->name, 24), text(&b, " "), cell(&b, str_z(layers[s->layer]), 20);
-        safe(&b, why.n ? why : utf8_cut_chars(s->description, 80));
+        if (why.n) {
+            safe(&b, why);
+        } else {
+            brief(&b, s->description, 80);
+        }
         if (s->grants_nothing.n) text(&b, "  (grants nothing: "), safe(&b, s->grants_nothing), text(&b, ")");
         text(&b, "\n");
     }

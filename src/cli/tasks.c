@@ -57,7 +57,7 @@ int verb_tasks(cli *c) {
         text(&b, " ");
         safe(&b, str_sub(time_local(c->a, r->created_ms), 0, 16));
         text(&b, "  ");
-        safe(&b, utf8_cut_chars(r->task, 60));
+        brief(&b, r->task, 60);
         text(&b, "\n");
     }
     if (c->json) jw_end_arr(&w), buf_addc(&b, '\n');
@@ -84,7 +84,8 @@ static void item_text(cli *c, buf *b, const activity_row *row) {
     dep_err err;
     if (json_parse(c->a, row->data, 0, &j, &err) != DEP_OK) return;
     if (str_eq(row->kind, S("turn"))) {
-        paint(b, c->color_out, "1", str_fmt(c->a, "turn %lld\n", (long long)json_num(j, S("n"), 0)));
+        paint(b, c->color_out, "1", str_fmt(c->a, "turn %lld", (long long)json_num(j, S("n"), 0)));
+        text(b, "\n");
     } else if (str_eq(row->kind, S("tool"))) {
         const json *args = json_get(j, S("arguments"));
         text(b, "→ ");

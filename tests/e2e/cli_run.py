@@ -94,7 +94,7 @@ def test_tasks_and_replay(box):
     box.equal("--limit", [r["id"] for r in box.run("tasks", "--limit", "1", "--json").json()], ids[2:])
     box.exits("for people", box.run("tasks"), FINE, out=[ids[0][:8], "completed", "spout 0"])
     replay = box.run("replay", ids[1])
-    box.exits("replay", replay, FINE, out=["spout 1", "turn 1", "kb_search", "a.md:2", "status: completed", "report:"])
+    box.exits("replay", replay, FINE, out=["spout 1", "\nturn 1\n→ kb_search", "a.md:2", "status: completed", "report:"])
     whole = box.run("replay", ids[1], "--json").json()
     box.check("as JSON", {"id", "task", "status", "definition", "grant", "report", "activity"} <= set(whole)
               and [i["kind"] for i in whole["activity"]][-1] == "status" and whole["report"]["id"] == ids[1], whole)

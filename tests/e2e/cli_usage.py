@@ -41,6 +41,8 @@ def test_every_verb_has_help_and_refuses_wrong_usage(box):
         bad = box.run(verb, *wrong)
         box.check(f"{verb} {' '.join(wrong)}: exit 2, nothing on standard output, the way to the help",
                   bad.code == USAGE and not bad.out and f"deputy {verb} --help" in bad.err, bad)
+        options = [line for line in page.out.splitlines() if line.startswith("  --")]
+        box.check(f"{verb} --help: the texts stand below each other", all(o[26] == " " and o[27] != " " for o in options), page)
     box.check("nothing was made on the way", not (box.ws / ".deputy").exists() and not box.state.exists())
 
 
