@@ -38,8 +38,11 @@ class Outcome:
 def run_program(argv, env, timeout):
     """Exit code (None after a timeout) and the merged output. What the program left running ends with it."""
     with tempfile.TemporaryFile() as output:  # a pipe would wait for left-over children that hold it
-        process = subprocess.Popen(argv, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=output,
-                                   stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            process = subprocess.Popen(argv, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=output,
+                                       stderr=subprocess.STDOUT, start_new_session=True)
+        except OSError as error:  # listed after the build, or not executable
+            return 127, f"{argv[0]}: {error.strerror}"
         try:
             code = process.wait(timeout=timeout)
         except subprocess.TimeoutExpired:
