@@ -58,14 +58,13 @@ static void check_dirs(doctor *d) {
 static void check_store(doctor *d) {
     cli *c = d->c;
     dep_err err;
-    if (workspace_store(c->w, true, &err) != DEP_OK) {
-        line(d, BROKEN, "database", str_z(err.msg));
-    } else if (!c->w->store) {
-        line(d, FINE, "database", S("none yet: the first run makes it"));
-    } else if (store_check(c->w->store, &err) != DEP_OK) {
+    bool fine = workspace_store(c->w, true, &err) == DEP_OK;
+    if (fine && c->w->store) fine = store_check(c->w->store, &err) == DEP_OK;
+    if (!fine) {
         line(d, BROKEN, "database", str_z(err.msg));
     } else {
-        line(d, FINE, "database", S("passes its integrity check"));
+        line(d, FINE, "database",
+             c->w->store ? S("passes its integrity check") : S("none yet: the first run makes it"));
     }
 }
 

@@ -136,7 +136,7 @@ int verb_tools(cli *c) {
     model_tool *tools = NEW_N(c->a, model_tool, offered.n);
     for (size_t i = 0; i < offered.n; i++)
         tools[i] = (model_tool){offered.p[i].name, offered.p[i].description, offered.p[i].schema};
-    str provider, rest, api = opt_get(c, "api", (str){0});
+    str provider = {0}, rest = {0}, api = opt_get(c, "api", (str){0});
     if (!api.n) {
         str_cut(g.model, '/', &provider, &rest);
         const config_provider *p = config_provider_get(&c->w->config, provider);

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): a signal handler has no context
 static volatile sig_atomic_t stop_signal;
 static void on_signal(int sig) {
     stop_signal = sig;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): a signal handler has no context
 static volatile sig_atomic_t interrupted;
 static void on_interrupt(int sig) {
     interrupted = sig;
@@ -197,12 +198,7 @@ static int answer_line(searching *s, str line) {
     return fflush(stdout) != 0 ? -1 : code;
 }
 
-static int many(searching *s, str file) {
-    FILE *in = str_eq(file, S("-")) ? stdin : fopen(str_cz(s->c->a, file), "re");
-    if (!in) {
-        say(s->c, "cannot read " STR_FMT ": %s", STR_ARG(file), strerror(errno));
-        return EXIT_UNREADABLE;
-    }
+static int answer_all(searching *s, str file, FILE *in) {
     char *line = NULL;
     size_t cap = 0;
     size_t answers[EXIT_UNREADABLE + 1] = {0};
@@ -217,14 +213,24 @@ static int many(searching *s, str file) {
     bool unread = ferror(in) && !interrupted;
     if (unread) say(s->c, "cannot read " STR_FMT ": %s", STR_ARG(file), strerror(errno));
     free(line);
-    if (in != stdin) fclose(in);
     if (interrupted) return EXIT_INTERRUPTED;
     if (unread) return EXIT_UNREADABLE;
     if (code < 0) return EXIT_ERRORS;
     // The best of the answers: programs look at each line for its own.
-    return answers[EXIT_FINE]                                  ? EXIT_FINE
-           : answers[EXIT_ERRORS] || !answers[EXIT_UNREADABLE] ? EXIT_ERRORS
-                                                               : EXIT_UNREADABLE;
+    if (answers[EXIT_FINE]) return EXIT_FINE;
+    return answers[EXIT_ERRORS] || !answers[EXIT_UNREADABLE] ? EXIT_ERRORS : EXIT_UNREADABLE;
+}
+
+static int many(searching *s, str file) {
+    if (str_eq(file, S("-"))) return answer_all(s, file, stdin);
+    FILE *in = fopen(str_cz(s->c->a, file), "re");
+    if (!in) {
+        say(s->c, "cannot read " STR_FMT ": %s", STR_ARG(file), strerror(errno));
+        return EXIT_UNREADABLE;
+    }
+    int code = answer_all(s, file, in);
+    fclose(in);
+    return code;
 }
 
 int verb_search(cli *c) {

@@ -314,7 +314,7 @@ static void diff_list(cli *c, buf *b, jw *w, const char *key, const char *mark, 
 }
 
 int verb_diff(cli *c) {
-    str from, to;
+    str from = {0}, to = {0};
     reach_diff d;
     dep_err err;
     int code = need_agents(c);
