@@ -43,7 +43,7 @@ static void parts_out(cli *c, const prompt *p) {
 
 int verb_prompt(cli *c) {
     agent_entry *e;
-    grant g;
+    grant g = {0};
     prompt p;
     dep_err err;
     int code = resolved(c, true, &e, &g);
@@ -123,7 +123,7 @@ static int catalogue(cli *c) {
 int verb_tools(cli *c) {
     if (!c->args.n) return catalogue(c);
     agent_entry *e;
-    grant g;
+    grant g = {0};
     offered_tools offered = {0};
     int code = resolved(c, true, &e, &g);
     if (code) return code;
