@@ -8,6 +8,7 @@ typedef enum {
     KEY_STRING, // one scalar; min/max: code points
     KEY_TEXT,   // as KEY_STRING, usually several lines
     KEY_INT,    // whole number, plain or quoted; min/max: value
+    KEY_NUMBER, // decimal digits with at most one point inside, plain or quoted; above min, up to max
     KEY_BOOL,   // true / false
     KEY_ENUM,   // one of `values`, exact spelling
     KEY_NAMES,  // list of scalars, or one string split at commas or blanks outside parentheses; max: entries
@@ -86,6 +87,8 @@ typedef VEC(key_item) key_items;
 // parentheses (*ret then holds what could be split).
 bool keytab_names(arena *a, const ydoc *doc, const ynode *value, key_items *ret);
 void keytab_strings(arena *a, const ynode *value, key_items *ret);
+// The value of a KEY_NUMBER; false when it is none.
+bool keytab_number(const ynode *n, double *ret);
 // Finds a row by dotted path without indexes ("mcp.servers.name"), or NULL. The free names of KEY_NAMED_MAPS
 // are left out, as indexes are.
 const key_row *keytab_find(const key_table *t, str path);
@@ -95,7 +98,9 @@ const char *keytab_nearest(const key_row *rows, str key);
 // The nearest of n names by the same measure, or empty.
 str nearest_name(str name, const str *names, size_t n);
 
-// JSON Schema 2020-12 of the table, pretty printed with two blanks, stable.
+// JSON Schema 2020-12 of the table, pretty printed with two blanks, stable. Text is any scalar but null, as
+// the parser reads it. Old and foreign spellings are in it with their hint (`not` for errors, `deprecated`
+// for warnings), and editors are asked not to suggest them.
 void keytab_schema(buf *out, const key_table *t);
 // Markdown reference: one table per level: key, form, default, where (config), meaning.
 void keytab_reference(buf *out, const key_table *t);

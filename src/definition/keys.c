@@ -136,10 +136,9 @@ static const key_row limit_rows[] = {
      .dflt = "2000000",
      .help = "Input and output tokens of a delegation together."},
     {.name = "cost",
-     .type = KEY_STRING,
+     .type = KEY_NUMBER,
      .flags = KEY_RESTRICTS,
-     .min = 1,
-     .max = 16,
+     .max = 1000000,
      .help = "Price of a delegation. Kept, but not enforced yet: a definition that sets it does not run."},
     {0},
 };

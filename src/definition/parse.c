@@ -5,7 +5,6 @@
 #include <deputy/glob.h>
 #include <deputy/sys.h>
 #include <deputy/utf8.h>
-#include <stdlib.h>
 
 def_place place_of(const parse_ctx *c, const ynode *n) {
     def_place at = {.file = c->def->file};
@@ -369,18 +368,6 @@ static void take_axis(parse_ctx *c, const ynode *map, str key, bool paths, def_a
     }
 }
 
-// Digits with at most one point inside, above 0 and up to a million.
-static bool price(arena *a, str s, double *ret) {
-    size_t points = 0;
-    for (size_t i = 0; i < s.n; i++) {
-        if (s.p[i] == '.') points++;
-        if ((s.p[i] < '0' || s.p[i] > '9') && (s.p[i] != '.' || i == 0 || i + 1 == s.n)) return false;
-    }
-    if (!s.n || points > 1) return false;
-    *ret = strtod(str_cz(a, s), NULL);
-    return *ret > 0 && *ret <= 1e6;
-}
-
 static void take_limits(parse_ctx *c, const ynode *root) {
     definition *def = c->def;
     const ynode *limits = yaml_get(root, S("limits")), *n = yaml_get(root, S("maxTurns"));
@@ -395,17 +382,10 @@ static void take_limits(parse_ctx *c, const ynode *root) {
     n = yaml_get(limits, S("cost"));
     def->cost_at = place_of(c, n);
     def->has_cost = n != NULL;
-    if (!n || n->kind != YAML_NODE_SCALAR || yaml_is_null(n)) return;
-    if (!price(c->a, n->text, &def->cost)) {
-        report(c, n, SEV_ERROR, "DEF018",
-               str_fmt(c->a, "the cost limit \"" STR_FMT "\" is not a price above 0",
-                       STR_ARG(utf8_cut_chars(n->text, 60))),
-               S("write a number such as 0.50"));
-    } else {
+    if (keytab_number(n, &def->cost))
         report(c, n, SEV_WARNING, "DEF018",
                S("cost limits are not enforced yet: `run` refuses this definition with \"not yet\""),
                S("use `limits.tokens` and `maxTurns` for now"));
-    }
 }
 
 static void take_rest(parse_ctx *c, const ynode *root) {

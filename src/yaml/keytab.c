@@ -183,6 +183,7 @@ static const char *wanted(key_type t) {
     case KEY_STRING:
     case KEY_TEXT: return "text";
     case KEY_INT: return "a whole number";
+    case KEY_NUMBER: return "a number";
     case KEY_BOOL: return "true or false";
     case KEY_ENUM: return "one of its values";
     case KEY_NAMES: return "a list of names, or one text with names";
@@ -273,6 +274,26 @@ static void check_int(const check *c, const key_row *row, const level *at, const
                  ? str_fmt(c->a, "`" STR_FMT "` must be %.*s", STR_ARG(at->path), STR_ARG(range_text(c, row)))
                  : str_fmt(c->a, "`" STR_FMT "` is too large a number", STR_ARG(at->path)),
              (str){0});
+}
+
+static void check_number(const check *c, const key_row *row, const level *at, const ynode *v) {
+    double n = 0;
+    str hint = S("write decimal digits with at most one point, such as 0.50");
+    if (v->kind != YAML_NODE_SCALAR || yaml_is_null(v)) {
+        wrong_type(c, row, at, v, hint);
+    } else if (!keytab_number(v, &n)) {
+        at_value(c, v, "KEY002",
+                 str_fmt(c->a, "`" STR_FMT "` must be a number, not \"" STR_FMT "\"", STR_ARG(at->path),
+                         STR_ARG(shown(v->text))),
+                 hint);
+    } else if (n <= (double)row->min || (key_bounded_above(row) && n > (double)row->max)) {
+        str most =
+            key_bounded_above(row) ? str_fmt(c->a, " and at most %lld", (long long)row->max) : (str){0};
+        at_value(c, v, "KEY003",
+                 str_fmt(c->a, "`" STR_FMT "` must be more than %lld" STR_FMT, STR_ARG(at->path),
+                         (long long)row->min, STR_ARG(most)),
+                 (str){0});
+    }
 }
 
 static void check_bool(const check *c, const key_row *row, const level *at, const ynode *v) {
@@ -423,6 +444,7 @@ static void check_value(const check *c, const key_row *row, const level *above, 
     case KEY_STRING:
     case KEY_TEXT: check_string(c, row, &at, v); break;
     case KEY_INT: check_int(c, row, &at, v); break;
+    case KEY_NUMBER: check_number(c, row, &at, v); break;
     case KEY_BOOL: check_bool(c, row, &at, v); break;
     case KEY_ENUM: check_enum(c, row, &at, v); break;
     case KEY_NAMES:

@@ -1,5 +1,6 @@
 // keytab_names: entries of list values, near names, and finding rows.
 #include "yaml/keytab_int.h"
+#include <stdlib.h>
 
 // --- Entries ----------------------------------------------------------------------------------------------
 
@@ -114,6 +115,23 @@ const key_row *keytab_find(const key_table *t, str path) {
         rows = r->sub;
     }
     return r;
+}
+
+bool keytab_number(const ynode *n, double *ret) {
+    if (!n || n->kind != YAML_NODE_SCALAR) return false;
+    str s = n->text;
+    size_t points = 0;
+    for (size_t i = 0; i < s.n; i++) {
+        bool inside = s.p[i] == '.' && i > 0 && i + 1 < s.n;
+        if ((s.p[i] < '0' || s.p[i] > '9') && !inside) return false;
+        points += s.p[i] == '.';
+    }
+    char digits[32];
+    if (!s.n || points > 1 || s.n >= sizeof digits) return false;
+    memcpy(digits, s.p, s.n);
+    digits[s.n] = 0;
+    *ret = strtod(digits, NULL);
+    return true;
 }
 
 bool keytab_is_list(key_type t) {

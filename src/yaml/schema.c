@@ -7,6 +7,8 @@
 typedef struct {
     arena *a;
     jw w;
+    const key_table *t;
+    str path; // of the level that is written, dotted, without indexes and free names
 } schema;
 
 static void add_string_list(schema *s, str key, const char *const *values) {
@@ -18,6 +20,12 @@ static void add_string_list(schema *s, str key, const char *const *values) {
 
 static void add_type(schema *s, const char *type) {
     jw_kstr(&s->w, S("type"), str_z(type));
+}
+
+// Text as the parser takes it: `name: 007` and `name: true` are texts, which an editor reads otherwise.
+static void add_text_type(schema *s) {
+    static const char *const kinds[] = {"string", "number", "boolean", NULL};
+    add_string_list(s, S("type"), kinds);
 }
 
 static void add_bounds(schema *s, const key_row *r, const char *least, const char *most) {
@@ -44,7 +52,7 @@ static void add_array(schema *s, const key_row *r, bool strings, bool maps, bool
     }
     if (strings) {
         jw_obj(&s->w);
-        add_type(s, "string");
+        add_text_type(s);
         jw_end_obj(&s->w);
     }
     if (maps) add_object(s, r->sub, closed);
@@ -79,7 +87,7 @@ static void add_named(schema *s, const key_row *r, bool closed) {
         add_object(s, r->sub, closed);
     } else {
         jw_obj(&s->w);
-        add_type(s, "string");
+        add_text_type(s);
         jw_end_obj(&s->w);
     }
     add_bounds(s, r, "minProperties", "maxProperties");
@@ -89,12 +97,17 @@ static void add_form(schema *s, const key_row *r, bool closed) {
     switch (r->type) {
     case KEY_STRING:
     case KEY_TEXT:
-        add_type(s, "string");
+        add_text_type(s);
         add_bounds(s, r, "minLength", "maxLength");
         break;
     case KEY_INT:
         add_type(s, "integer");
         add_bounds(s, r, "minimum", "maximum");
+        break;
+    case KEY_NUMBER:
+        add_type(s, "number");
+        jw_kint(&s->w, S("exclusiveMinimum"), r->min);
+        if (key_bounded_above(r)) jw_kint(&s->w, S("maximum"), r->max);
         break;
     case KEY_BOOL: add_type(s, "boolean"); break;
     case KEY_ENUM: add_string_list(s, S("enum"), r->values); break;
@@ -124,21 +137,58 @@ static void add_default(schema *s, const key_row *r) {
     jw_raw(&s->w, buf_str(&b));
 }
 
+// Whatever the value is, the key is wrong; editors must not offer it either.
+static void add_never(schema *s) {
+    jw_key(&s->w, S("not"));
+    jw_obj(&s->w);
+    jw_end_obj(&s->w);
+    jw_kbool(&s->w, S("doNotSuggest"), true);
+}
+
 static void add_row(schema *s, const key_row *r, bool closed) {
     closed = closed || r->flags & KEY_STRICT;
     jw_obj(&s->w);
     if (r->flags & KEY_NOT_YET) {
         str help = r->help ? str_fmt(s->a, "Reserved, not yet. %s", r->help) : S("Reserved, not yet.");
         jw_kstr(&s->w, S("description"), help);
-        jw_key(&s->w, S("not"));
-        jw_obj(&s->w);
-        jw_end_obj(&s->w);
+        add_never(s);
     } else {
+        str above = s->path;
+        s->path = above.n ? str_fmt(s->a, STR_FMT ".%s", STR_ARG(above), r->name) : str_z(r->name);
         if (r->help) jw_kstr(&s->w, S("description"), str_z(r->help));
         add_form(s, r, closed);
         add_default(s, r);
+        s->path = above;
     }
     jw_end_obj(&s->w);
+}
+
+// The name under which an old or foreign key can stand at this level; empty when it cannot.
+static str moved_here(const schema *s, const key_row *rows, const key_moved *m) {
+    str name = str_z(m->path);
+    if (s->path.n) {
+        if (!str_starts(name, s->path) || name.n <= s->path.n || name.p[s->path.n] != '.') return (str){0};
+        name = str_sub(name, s->path.n + 1, name.n);
+        if (str_chr(name, '.') != SIZE_MAX) return (str){0};
+    }
+    return keytab_row(rows, name) ? (str){0} : name;
+}
+
+static void add_moved(schema *s, const key_row *rows) {
+    for (const key_moved *m = s->t->moved; m && m->path; m++) {
+        str name = moved_here(s, rows, m);
+        if (!name.n) continue;
+        jw_key(&s->w, name);
+        jw_obj(&s->w);
+        jw_kstr(&s->w, S("description"), str_z(m->hint));
+        if (m->severity == SEV_ERROR) {
+            add_never(s);
+        } else {
+            jw_kbool(&s->w, S("deprecated"), true);
+            jw_kbool(&s->w, S("doNotSuggest"), true);
+        }
+        jw_end_obj(&s->w);
+    }
 }
 
 // "x-*" as a regular expression.
@@ -163,6 +213,7 @@ static void add_rows(schema *s, const key_row *rows, bool prefixes, bool closed)
         jw_key(&s->w, prefixes ? prefix_pattern(s->a, r->name) : str_z(r->name));
         add_row(s, r, closed);
     }
+    if (!prefixes) add_moved(s, rows);
     jw_end_obj(&s->w);
 }
 
@@ -219,7 +270,7 @@ static void pretty(buf *out, str json) {
 
 void keytab_schema(buf *out, const key_table *t) {
     buf b = buf_new(out->a, 0);
-    schema s = {.a = out->a, .w = jw_new(&b)};
+    schema s = {.a = out->a, .w = jw_new(&b), .t = t};
     jw_obj(&s.w);
     jw_kstr(&s.w, S("$schema"), S("https://json-schema.org/draft/2020-12/schema"));
     jw_kstr(&s.w, S("$id"), str_z(t->schema_id));
@@ -251,6 +302,10 @@ static str form_text(arena *a, const key_row *r) {
         unit = " characters";
         break;
     case KEY_INT: form = "whole number"; break;
+    case KEY_NUMBER:
+        return key_bounded_above(r)
+                   ? str_fmt(a, "number, above %lld, ≤ %lld", (long long)r->min, (long long)r->max)
+                   : str_fmt(a, "number, above %lld", (long long)r->min);
     case KEY_BOOL: form = "true or false"; break;
     case KEY_ENUM: {
         buf b = buf_new(a, 0);

@@ -56,6 +56,7 @@ static const key_row rows[] = {
     {.name = "schedule", .type = KEY_STRING, .flags = KEY_NOT_YET, .help = "When it runs."},
     {.name = "color", .type = KEY_ANY},
     {.name = "x-*", .type = KEY_ANY, .help = "Yours."},
+    {.name = "price", .type = KEY_NUMBER, .max = 1000},
     {0},
 };
 static const key_moved moved[] = {
@@ -162,6 +163,20 @@ static void test_yaml_keytab__wrong_types_and_values_are_errors(void **state) {
         {"maxTurns: [1]\n", "KEY002:2:11:14 e", NULL},
         {"maxTurns:\n", "KEY002:2:1:9 e", NULL},
         {"minutes: 0\n", "KEY003:2:10:11 e", "1 or more"},
+        {"price: 0.50\n", "", NULL},
+        {"price: \"1000\"\n", "", NULL},
+        {"price: 1000.0\n", "", NULL},
+        {"price: 0\n", "KEY003:2:8:9 e", "more than 0"},
+        {"price: 0.00\n", "KEY003:2:8:12 e", "more than 0"},
+        {"price: 1000.01\n", "KEY003:2:8:15 e", "at most 1000"},
+        {"price: -1\n", "KEY002:2:8:10 e", "must be a number"},
+        {"price: 1e3\n", "KEY002:2:8:11 e", "0.50"},
+        {"price: .5\n", "KEY002:2:8:10 e", "must be a number"},
+        {"price: 5.\n", "KEY002:2:8:10 e", "must be a number"},
+        {"price: 1.2.3\n", "KEY002:2:8:13 e", "must be a number"},
+        {"price: nan\n", "KEY002:2:8:11 e", "must be a number"},
+        {"price: [1]\n", "KEY002:2:8:11 e", "a number, not a list"},
+        {"price:\n", "KEY002:2:1:6 e", "no value"},
         {"strict: yes\n", "KEY002:2:9:12 e", "true or false"},
         {"strict: 'true'\n", "KEY002:2:9:15 e", "without quotes"},
         {"memory: Private\n", "KEY004:2:9:16 e", "did you mean `private`"},
@@ -409,7 +424,12 @@ static void test_yaml_keytab__the_schema_says_what_the_table_says(void **state) 
     expect(j, "properties/name/description", "\"Who it is | what.\"");
     expect(j, "properties/name/minLength", "1");
     expect(j, "properties/name/maxLength", "8");
-    expect(j, "properties/prompt/type", "\"string\"");
+    expect(j, "properties/prompt/type/0", "\"string\"");
+    expect(j, "properties/prompt/type/1", "\"number\""); // 007 and true are texts too
+    expect(j, "properties/prompt/type/2", "\"boolean\"");
+    expect(j, "properties/price/type", "\"number\"");
+    expect(j, "properties/price/exclusiveMinimum", "0");
+    expect(j, "properties/price/maximum", "1000");
     expect(j, "properties/maxTurns/type", "\"integer\"");
     expect(j, "properties/maxTurns/minimum", "1");
     expect(j, "properties/maxTurns/maximum", "100");
@@ -421,7 +441,7 @@ static void test_yaml_keytab__the_schema_says_what_the_table_says(void **state) 
     expect(j, "properties/memory/enum/2", "\"shared\"");
     expect(j, "properties/memory/default", "\"none\"");
     expect(j, "properties/skills/anyOf/0/type", "\"array\"");
-    expect(j, "properties/skills/anyOf/0/items/type", "\"string\"");
+    expect(j, "properties/skills/anyOf/0/items/type/0", "\"string\"");
     expect(j, "properties/skills/anyOf/0/maxItems", "3");
     expect(j, "properties/skills/anyOf/1/type", "\"string\"");
     expect(j, "properties/tools/anyOf/0/const", "\"all\"");
@@ -430,13 +450,22 @@ static void test_yaml_keytab__the_schema_says_what_the_table_says(void **state) 
     expect(j, "properties/mcp/properties/servers/anyOf/0/items/anyOf/1/additionalProperties", "false");
     expect(j, "properties/knowledge/type", "\"array\"");
     expect(j, "properties/knowledge/maxItems", "2");
-    expect(j, "properties/knowledge/items/properties/tags/additionalProperties/type", "\"string\"");
+    expect(j, "properties/knowledge/items/properties/tags/additionalProperties/type/0", "\"string\"");
     expect(j, "properties/knowledge/items/properties/tags/maxProperties", "2");
-    expect(j, "properties/providers/additionalProperties/properties/url/type", "\"string\"");
+    expect(j, "properties/providers/additionalProperties/properties/url/type/0", "\"string\"");
     expect(j, "properties/providers/additionalProperties/patternProperties/^x-", "{}");
     expect(j, "properties/providers/maxProperties", "2");
     assert_non_null(at(j, "properties/schedule/not"));
     expect(j, "patternProperties/^x-/description", "\"Yours.\"");
+    // Old and foreign keys, at the level where they stand.
+    expect(j, "properties/instructions/deprecated", "true");
+    expect(j, "properties/instructions/description", "\"write `prompt`\"");
+    assert_non_null(at(j, "properties/disallowedTools/not"));
+    assert_non_null(at(j, "properties/approval.confirm/not"));
+    assert_non_null(at(j, "properties/mcp/properties/server/not"));
+    expect(j, "properties/mcp/properties/mode/doNotSuggest", "true");
+    assert_null(at(j, "properties/server"));
+    assert_null(at(j, "properties/mcp/properties/disallowedTools"));
     assert_null(at(j, "properties/x-*"));
     str text = buf_str(&b);
     assert_true(str_starts(text, S("{\n  \"$schema\": \"https://")));
