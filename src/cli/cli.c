@@ -102,7 +102,7 @@ const cli_verb *find_verb(cli *c, str name) {
 static int no_option(cli *c, str word) {
     strs names = {0};
     for (const cli_opt *o = c->verb->opts; o && o->name; o++) vec_push(c->a, &names, str_z(o->name));
-    if (c->verb->has_json) vec_push(c->a, &names, S("json"));
+    if (c->verb->flags & VERB_JSON) vec_push(c->a, &names, S("json"));
     str name = str_starts(word, S("--")) ? str_sub(word, 2, word.n) : (str){0};
     str nearest = nearest_name(name, names.p, names.n), more = {0};
     if (str_eq(word, S("-C"))) {
@@ -119,7 +119,7 @@ static int take_option(cli *c, str word, int *i) {
     const cli_args *in = c->in;
     str name = str_sub(word, 2, word.n), value = {0};
     bool has_value = str_cut(name, '=', &name, &value);
-    if (str_eq(name, S("json")) && c->verb->has_json && !has_value) {
+    if (str_eq(name, S("json")) && (c->verb->flags & VERB_JSON) && !has_value) {
         c->json = true;
         return EXIT_FINE;
     }

@@ -21,14 +21,18 @@ typedef struct {
 enum { CLI_OPTS_MAX = 16 };
 
 typedef struct cli cli;
+enum {
+    VERB_JSON = 1,     // takes --json
+    VERB_ANYWHERE = 2, // about the user's settings: works in home too, which is no workspace by itself
+};
 typedef struct {
     const char *name;
     const char *usage;      // "NAME [ITEM]"
     const char *summary;    // one line
     const char *detail;     // more, for --help; NULL: nothing more
-    const cli_opt *opts;    // ends with name NULL; --help and --json (when has_json) are added
+    const cli_opt *opts;    // ends with name NULL; --help and --json (with VERB_JSON) are added
     int min_args, max_args; // max -1: any number
-    bool has_json;
+    unsigned flags;
     int (*run)(cli *c); // NULL: not yet
 } cli_verb;
 

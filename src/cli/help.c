@@ -8,21 +8,24 @@ void print_overview(FILE *to) {
           to);
     for (const cli_verb *v = cli_verbs; v->name; v++)
         if (v->run) fprintf(to, "  %-9s %s\n", v->name, v->summary);
-    fputs("\n`deputy VERB --help` tells more. New here: `deputy init --sample DIR`.\n", to);
+    fputs("\nnot yet:", to);
+    for (const cli_verb *v = cli_verbs; v->name; v++)
+        if (!v->run) fprintf(to, " %s", v->name);
+    fputs("\n\n`deputy VERB --help` tells more. New here: `deputy init --sample DIR`.\n", to);
 }
 
 void print_help(const cli_verb *v, FILE *to) {
     fprintf(to, "usage: deputy [-C DIR] %s%s%s\n\n%s\n", v->name, *v->usage ? " " : "", v->usage, v->summary);
     if (!v->run) fputs("Not yet: the name is reserved.\n", to);
     if (v->detail) fprintf(to, "%s\n", v->detail);
-    if (!v->opts && !v->has_json) return;
+    if (!v->opts && !(v->flags & VERB_JSON)) return;
     fputc('\n', to);
     for (const cli_opt *o = v->opts; o && o->name; o++) {
         int width = 2 + (int)strlen(o->name) + (o->arg ? 1 + (int)utf8_width(str_z(o->arg)) : 0);
         fprintf(to, "  --%s%s%s%*s %s\n", o->name, o->arg ? " " : "", o->arg ? o->arg : "",
                 width < 24 ? 24 - width : 0, "", o->help);
     }
-    if (v->has_json) fprintf(to, "  %-24s %s\n", "--json", "one JSON document on standard output");
+    if (v->flags & VERB_JSON) fprintf(to, "  %-24s %s\n", "--json", "one JSON document on standard output");
 }
 
 int verb_help(cli *c) {

@@ -110,6 +110,11 @@ int need_workspace(cli *c, bool loud) {
     workspace_opts o = {
         .dir = c->dir, .getenv = c->in->getenv, .clock = c->in->clock, .bodies = tools_bodies()};
     dep_status st = workspace_open(c->a, &o, &c->w, &err);
+    // Settings of the user need no workspace: home, which is none by itself, will do to stand in.
+    if (st == DEP_ERR_INVALID && !c->dir.n && (c->verb->flags & VERB_ANYWHERE)) {
+        o.dir = S(".");
+        st = workspace_open(c->a, &o, &c->w, &err);
+    }
     if (st == DEP_ERR_INVALID || (st != DEP_OK && c->dir.n)) {
         say(c, "%s", err.msg);
         return EXIT_USAGE;

@@ -93,6 +93,8 @@ def test_directory(box):
     for where, name in (("/", "/"), (box.home, "home"), (box.top, "above home")):
         box.exits(f"{name} is not taken by itself", box.run("agents", cwd=where), USAGE, err=["-C"])
         box.exits(f"{name} is taken with -C", box.run("-C", where, "agents"), FINE, out="explorer")
+        for verb in ("models", "config", "doctor"):
+            box.exits(f"{verb} is about the user's settings and works there", box.run(verb, cwd=where), FINE)
     box.exits("init in home", box.run("init", cwd=box.home), USAGE, err="init DIR")
     box.exits("init -C in home", box.run("-C", box.home, "init"), FINE)
     box.exits("home as named by init", box.run("-C", box.home, "show", "helper"), FINE)
