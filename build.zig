@@ -183,7 +183,9 @@ const main_files = [_][]const u8{
 /// tests/unit/NAME_test.c, one executable each, by name.
 const suites = [_][]const u8{
     "assets_assets",
+    "base_arena",
     "base_decode",
+    "base_diag",
     "base_file_io",
     "base_file_open",
     "base_foreign",
@@ -192,6 +194,7 @@ const suites = [_][]const u8{
     "base_lock",
     "base_path",
     "base_spawn",
+    "base_str",
     "base_sys",
     "base_utf8",
     "capability_resolve",
@@ -230,6 +233,7 @@ const suites = [_][]const u8{
     "tools_access",
     "tools_glob",
     "tools_read",
+    "toolspec_toolspec",
     "trust_list",
     "yaml_edit",
     "yaml_keytab",
