@@ -16,8 +16,8 @@ enum {
     TOOL_GREP_LINE_CHARS = 400,
     TOOL_WALK_FILES_MAX = 200000,
     TOOL_WALK_DEPTH_MAX = 64,
-    TOOL_GREP_MATCH_LIMIT = 1000000, // PCRE2 steps for one line
-    TOOL_GREP_SECONDS_MAX = 30,      // one call in all
+    TOOL_GREP_STEPS_MAX = 5000000, // items of the pattern tried against one line
+    TOOL_GREP_SECONDS_MAX = 30,    // one call in all
     TOOL_MEMORY_LIMIT = 6,
 };
 

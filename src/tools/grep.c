@@ -1,7 +1,6 @@
-// tools: grep. A pattern and the text it meets are both hostile: PCRE2 bounds the steps from one start, and
-// the starts of a long line are tried in windows, between which the clock and the person are asked. So a
-// catastrophic pattern costs a line, not the delegation; every line that was given up is counted in the
-// answer.
+// tools: grep. A pattern and the text it meets are both hostile, so the matcher calls us back at every item
+// it tries: the steps of a line are counted, the clock and the person are asked. A catastrophic pattern costs
+// a line, not the delegation; every line that was given up is counted in the answer.
 #include "tools/tools_int.h"
 #include <deputy/utf8.h>
 #include <time.h>
@@ -9,12 +8,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-enum {
-    WINDOW_MIN = 1024,                 // starts tried between two looks at the clock
-    WINDOWS_MAX = 256,                 // of one line: a longer line has larger windows
-    WINDOW_STEPS = 1000 * 1000 * 1000, // of one window, in all
-    CONTEXT_MAX = 16,                  // lines kept before a match; at least what the schema allows
-};
+enum { CONTEXT_MAX = 16 }; // lines kept before a match; more than the schema allows
 
 typedef struct {
     tool_ctx *c;
@@ -25,6 +19,7 @@ typedef struct {
     size_t limit, context, shown, matched, files, given_up, binary, large, unread;
     time_t deadline;
     bool late, cancelled;
+    int steps; // of the present line
 } grep_state;
 
 static void free_code(void *p) {
@@ -37,17 +32,31 @@ static void free_limits(void *p) {
     pcre2_match_context_free(p);
 }
 
+static bool out_of_time(grep_state *s) {
+    s->late = s->late || ctx_cancelled(s->c) || time(NULL) > s->deadline;
+    return s->late;
+}
+
+// The matcher is about to try one item of the pattern. Non-zero ends the match.
+static int on_step(pcre2_callout_block *block, void *p) {
+    enum { STEPS_A_LOOK = 64 }; // each may pass over the whole line
+    grep_state *s = p;
+    (void)block;
+    bool more = ++s->steps < TOOL_GREP_STEPS_MAX && (s->steps % STEPS_A_LOOK != 0 || !out_of_time(s));
+    return more ? 0 : PCRE2_ERROR_CALLOUT;
+}
+
 static dep_status compile(grep_state *s, str pattern, bool ignore_case, dep_err *err) {
     int code;
     PCRE2_SIZE at;
     uint32_t flags =
-        PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | PCRE2_USE_OFFSET_LIMIT | (ignore_case ? PCRE2_CASELESS : 0);
+        PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT | (ignore_case ? PCRE2_CASELESS : 0);
     s->code = pcre2_compile((PCRE2_SPTR)pattern.p, pattern.n, flags, &code, &at, NULL);
     if (!s->code) {
         unsigned char why[256];
         pcre2_get_error_message(code, why, sizeof why);
         return err_set(err, DEP_ERR_INVALID, "the pattern is not a regular expression: %s (at character %zu)",
-                       (char *)why, (size_t)at);
+                       (char *)why, utf8_count(str_sub(pattern, 0, (size_t)at)));
     }
     arena_defer(s->c->turn, free_code, s->code);
     pcre2_jit_compile(s->code, PCRE2_JIT_COMPLETE);
@@ -56,38 +65,23 @@ static dep_status compile(grep_state *s, str pattern, bool ignore_case, dep_err 
     if (!s->data || !s->limits) return err_set(err, DEP_ERR_NOMEM, "out of memory");
     arena_defer(s->c->turn, free_data, s->data);
     arena_defer(s->c->turn, free_limits, s->limits);
+    pcre2_set_callout(s->limits, on_step, s);
+    pcre2_set_match_limit(s->limits, TOOL_GREP_STEPS_MAX);
     pcre2_set_depth_limit(s->limits, 10000);
     pcre2_set_heap_limit(s->limits, 20000);
     return DEP_OK;
 }
 
-static bool out_of_time(grep_state *s) {
-    s->late = s->late || ctx_cancelled(s->c) || time(NULL) > s->deadline;
-    return s->late;
-}
-
 static bool line_matches(grep_state *s, str line, size_t *from) {
-    size_t window = line.n / WINDOWS_MAX > WINDOW_MIN ? line.n / WINDOWS_MAX : WINDOW_MIN;
-    size_t steps = WINDOW_STEPS / window;
-    pcre2_set_match_limit(s->limits,
-                          (uint32_t)(steps < TOOL_GREP_MATCH_LIMIT ? steps : TOOL_GREP_MATCH_LIMIT));
-    for (size_t at = 0;;) {
-        bool last = line.n - at <= window;
-        size_t next = last ? line.n : utf8_floor(line, at + window);
-        pcre2_set_offset_limit(s->limits, last ? line.n : next - 1);
-        int n = pcre2_match(s->code, (PCRE2_SPTR)(line.p ? line.p : ""), line.n, at, PCRE2_NO_UTF_CHECK,
-                            s->data, s->limits);
-        if (n >= 0) {
-            *from = pcre2_get_ovector_pointer(s->data)[0];
-            return true;
-        }
-        if (n != PCRE2_ERROR_NOMATCH) {
-            s->given_up++;
-            return false;
-        }
-        if (last || out_of_time(s)) return false;
-        at = next;
+    s->steps = 0;
+    int n = pcre2_match(s->code, (PCRE2_SPTR)(line.p ? line.p : ""), line.n, 0, PCRE2_NO_UTF_CHECK, s->data,
+                        s->limits);
+    if (n < 0) {
+        if (n != PCRE2_ERROR_NOMATCH && !s->late) s->given_up++;
+        return false;
     }
+    *from = pcre2_get_ovector_pointer(s->data)[0];
+    return true;
 }
 
 static void add_line(grep_state *s, str rel, size_t n, char mark, str line, size_t from) {
@@ -134,7 +128,7 @@ static void grep_text(grep_state *s, str rel, str text) {
     while (text.n && !s->late) {
         str_cut(text, '\n', &line, &text);
         if (str_ends(line, S("\r"))) line.n--;
-        size_t from, given_up = s->given_up;
+        size_t from;
         if (++l.n % LINES_A_LOOK == 0 && out_of_time(s)) return;
         if (line_matches(s, line, &from)) {
             add_match(s, &l, rel, line, from);
@@ -143,7 +137,6 @@ static void grep_text(grep_state *s, str rel, str text) {
             l.printed = l.n;
             l.after--;
         }
-        if (s->given_up != given_up && out_of_time(s)) return;
         l.recent[l.n % CONTEXT_MAX] = line;
     }
 }

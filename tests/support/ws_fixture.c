@@ -129,13 +129,13 @@ workspace *ws_open(ws_fixture *f) {
 workspace *ws_trust(ws_fixture *f) {
     dep_err err;
     untrusted_files files = {0};
-    trust_list *t;
     workspace *w = ws_open(f);
-    if (workspace_untrusted(w, &files, &err) != DEP_OK ||
-        trust_open(f->a, w->dirs.state, w->root, false, &t, &err) != DEP_OK)
+    if (workspace_untrusted(w, &files, &err) != DEP_OK || workspace_trust_writable(w, &err) != DEP_OK)
         fail_msg("%s", err.msg);
-    for (vec_each(const untrusted_file, u, &files))
+    for (vec_each(const untrusted_file, u, &files)) {
+        trust_list *t = str_eq(u->kind, S("memory")) ? w->memory_trust : w->trust;
         if (trust_record(t, u->file, u->sha256, u->reach, &err) != DEP_OK) fail_msg("%s", err.msg);
+    }
     return ws_open(f);
 }
 
@@ -148,7 +148,9 @@ agent_entry *ws_entry(ws_fixture *f, const char *file) {
 // --- Tools
 
 static bool is_cancelled(void *p) {
-    return ((ws_tools *)p)->cancelled;
+    ws_tools *t = p;
+    if (t->cancel_after && --t->cancel_after == 0) t->cancelled = true;
+    return t->cancelled;
 }
 
 // As the run loop does: what is granted and deferred, once.
@@ -182,7 +184,7 @@ ws_tools *ws_toolset(ws_fixture *f, const char *agent) {
                         .ctx = t,
                         .delegation = S("0123456789abcdef0123456789abcdef"),
                         .model = S("fake/one")};
-    if (trust_open(f->a, f->w->dirs.state, f->w->root, false, &f->w->trust, &err) != DEP_OK ||
+    if (workspace_trust_writable(f->w, &err) != DEP_OK ||
         workspace_agent(f->w, str_z(agent), &e, &err) != DEP_OK ||
         workspace_grant(f->w, &e->def, role_of(&e->def), &o, t->grant, &d, &err) != DEP_OK ||
         toolset_open(f->a, f->w, &e->def, t->grant, true, &t->tools, &err) != DEP_OK)

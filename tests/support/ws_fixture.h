@@ -49,7 +49,8 @@ typedef struct {
     toolset *tools;
     tool_env env;
     strs loaded;
-    bool cancelled; // what env.cancelled says
+    bool cancelled;   // what env.cancelled says
+    int cancel_after; // it says so from this many asks on; 0: never
 } ws_tools;
 
 // The toolset of an effective agent, by name; live.
