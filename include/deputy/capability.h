@@ -11,8 +11,7 @@
 
 typedef enum { ROLE_DELEGATE, ROLE_MAIN } agent_role;
 
-// --- What exists here
-// -----------------------------------------------------------------------------------------------------
+// --- What exists here ----------------------------------------------------------------------------
 
 typedef struct {
     str name, description, location;
@@ -55,8 +54,7 @@ typedef struct {
     str config_fault; // an error in a config file that may hide a restriction: nothing starts; or empty
 } host;
 
-// --- The result
-// ----------------------------------------------------------------------------------------------------------------
+// --- The result ----------------------------------------------------------------------------------
 
 typedef enum {
     ITEM_GRANTED,

@@ -42,8 +42,7 @@ void resolve_residency(resolve_ctx *c) {
     if (c->g->n_deferred) mount_loaders(c);
 }
 
-// --- Gates
-// --------------------------------------------------------------------------------------------------------------------------
+// --- Gates ---------------------------------------------------------------------------------------
 
 // The definition's text in that line; empty for a place in another file.
 static str line_text(const resolve_ctx *c, def_place at) {

@@ -2,8 +2,7 @@
 #include "capability/capability_int.h"
 #include <deputy/json.h>
 
-// --- Skills
-// ------------------------------------------------------------------------------------------------------------------------
+// --- Skills --------------------------------------------------------------------------------------
 
 static const host_skill *find_skill(const host *h, str name) {
     for (vec_each(const host_skill, s, &h->skills))
@@ -79,8 +78,7 @@ void resolve_skills(resolve_ctx *c) {
     row_rule(c, r, declared ? S("tools: use_skill") : S("skills"), "grants", at);
 }
 
-// --- Knowledge
-// -----------------------------------------------------------------------------------------------------------------------
+// --- Knowledge -----------------------------------------------------------------------------------
 
 static str kb_schema(const resolve_ctx *c) {
     buf out = buf_new(c->a, 0);
@@ -134,8 +132,7 @@ void resolve_knowledge(resolve_ctx *c) {
     row_rule(c, r, S("knowledge"), "grants", c->def->sources.p[0].at);
 }
 
-// --- MCP
-// -------------------------------------------------------------------------------------------------------------------------------
+// --- MCP -----------------------------------------------------------------------------------------
 
 static const host_server *find_server(const host *h, str name) {
     for (vec_each(const host_server, s, &h->servers))
@@ -186,8 +183,7 @@ void resolve_mcp(resolve_ctx *c) {
     if (here) tool_mount(c, gateway);
 }
 
-// --- Memory
-// ------------------------------------------------------------------------------------------------------------------------------
+// --- Memory --------------------------------------------------------------------------------------
 
 void resolve_memory(resolve_ctx *c) {
     static const char *const trio[] = {"memory_write", "memory_read", "memory_search"};

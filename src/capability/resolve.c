@@ -54,8 +54,7 @@ size_t grant_deferred_match(const grant *g, str name) {
     return n;
 }
 
-// --- Permissions
-// ---------------------------------------------------------------------------------------------------------------
+// --- Permissions ---------------------------------------------------------------------------------
 
 static grant_axis axis_of(const definition *def, const def_axis *block) {
     return (grant_axis){.bounded = def->has_permissions, .prefixes = block->entries};
@@ -89,8 +88,7 @@ static str axis_label(arena *a, tool_axis axis, const grant_axis *g) {
                    STR_ARG(str_join(a, g->prefixes.p, g->prefixes.n, S(", "))));
 }
 
-// --- Tools
-// -------------------------------------------------------------------------------------------------------------------------
+// --- Tools ---------------------------------------------------------------------------------------
 
 static void resolve_tool(resolve_ctx *c, const tool_spec *spec, def_place at) {
     const definition *def = c->def;
@@ -141,8 +139,7 @@ void resolve_tools(resolve_ctx *c) {
     for (size_t i = 0; i < def->n_tools; i++) resolve_tool(c, def->tools[i].tool, def->tools[i].at);
 }
 
-// --- Main's quartet
-// -------------------------------------------------------------------------------------------------------------------
+// --- Main's quartet ------------------------------------------------------------------------------
 
 void resolve_main(resolve_ctx *c) {
     if (c->g->role != ROLE_MAIN) return;
@@ -158,8 +155,7 @@ void resolve_main(resolve_ctx *c) {
     }
 }
 
-// --- Budgets and model
-// --------------------------------------------------------------------------------------------------------------
+// --- Budgets and model ---------------------------------------------------------------------------
 
 // The provider of the model is asked for here, so that `show` and `check` know it before a run does.
 static void resolve_model(resolve_ctx *c) {
@@ -203,8 +199,7 @@ void resolve_budgets(resolve_ctx *c) {
     }
 }
 
-// --- All of it
-// ------------------------------------------------------------------------------------------------------------------------
+// --- All of it -----------------------------------------------------------------------------------
 
 static int by_table(const void *x, const void *y) {
     size_t i = toolspec_index(((const grant_tool *)x)->spec),

@@ -15,8 +15,7 @@ const char *cli_version(void) {
     return DEPUTY_VERSION;
 }
 
-// --- Options
-// ----------------------------------------------------------------------------------------------------------------
+// --- Options -------------------------------------------------------------------------------------
 
 static int opt_index(const cli_verb *v, str name) {
     for (int i = 0; v->opts && v->opts[i].name; i++)

@@ -53,8 +53,7 @@ extern const cli_verb *const cli_verbs; // ends with name NULL
 // By name or a beginning that only one has; prints and returns NULL otherwise.
 const cli_verb *find_verb(cli *c, str name);
 
-// --- Options
-// ----------------------------------------------------------------------------------------------------------------
+// --- Options -------------------------------------------------------------------------------------
 bool opt_has(const cli *c, const char *name);
 str opt_get(const cli *c, const char *name, str dflt); // the last one given
 strs opt_all(const cli *c, const char *name);          // repeated, each split at commas
@@ -62,8 +61,7 @@ str arg(const cli *c, size_t i);                       // empty when absent
 // A whole number option within bounds; prints and returns false otherwise.
 bool opt_int(cli *c, const char *name, int64_t dflt, int64_t min, int64_t max, int64_t *ret);
 
-// --- Output
-// ---------------------------------------------------------------------------------------------------------------------
+// --- Output --------------------------------------------------------------------------------------
 // Human-readable text is built with these: words of ours by text(), everything else by safe(), which escapes
 // for terminals (rule B23).
 void out_exact(str bytes); // stdout, as it is
@@ -80,15 +78,13 @@ void say(cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3))); //
 void paint(buf *b, bool color, const char *sgr, str s);
 void print_diags(cli *c, const diags *d); // stderr
 
-// --- Failing
-// -----------------------------------------------------------------------------------------------------------------------
+// --- Failing -------------------------------------------------------------------------------------
 int fail(cli *c, const dep_err *err); // prints "deputy: …", gives the exit code of the status
 int exit_code(dep_status s);
 int fail_with(cli *c, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 int usage_error(cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-// --- The workspace
-// ---------------------------------------------------------------------------------------------------------------
+// --- The workspace -------------------------------------------------------------------------------
 // Opens it once; prints its diagnostics on stderr when `loud`. EXIT_FINE or the exit code.
 int need_workspace(cli *c, bool loud);
 int need_agents(cli *c);
@@ -116,8 +112,7 @@ int trust_files(cli *c, const untrusted_files *files, bool print, str question);
 // A switch belongs to an identity: it follows a rename, and goes with the file (to: empty).
 void switch_move(cli *c, def_layer layer, str from, str to);
 
-// --- Verbs, by file
-// ------------------------------------------------------------------------------------------------------------------
+// --- Verbs, by file ------------------------------------------------------------------------------
 int verb_agents(cli *c), verb_check(cli *c);                      // list.c, check.c
 int verb_show(cli *c), verb_explain(cli *c), verb_diff(cli *c);   // show.c
 int verb_prompt(cli *c), verb_tools(cli *c), verb_schema(cli *c); // prompt.c

@@ -52,8 +52,7 @@ int config_edit(cli *c, const config_change *changes, size_t n) {
     return EXIT_FINE;
 }
 
-// --- What is in effect
-// ---------------------------------------------------------------------------------------------------------------
+// --- What is in effect ---------------------------------------------------------------------------
 
 static void limits_json(jw *w, const config_limits *l) {
     jw_obj(w);

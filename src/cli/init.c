@@ -28,8 +28,7 @@ static dep_status put(cli *c, int root, str rel, str bytes, size_t *made, dep_er
     return DEP_OK;
 }
 
-// --- Manuals
-// ----------------------------------------------------------------------------------------------------------------------
+// --- Manuals -------------------------------------------------------------------------------------
 
 static bool is_text_manual(str name) {
     static const char *const ends[] = {".md", ".markdown", ".rst", ".adoc", ".org", ".txt"};
@@ -99,8 +98,7 @@ dep_status put_schema(cli *c, def_layer layer, dep_err *err) {
     return st == DEP_ERR_EXISTS ? DEP_OK : st;
 }
 
-// --- Both kinds
-// ----------------------------------------------------------------------------------------------------------------------
+// --- Both kinds ----------------------------------------------------------------------------------
 
 static dep_status record(cli *c, str rel, str bytes, dep_err *err) {
     str reach = {0};

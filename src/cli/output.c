@@ -101,8 +101,7 @@ int usage_error(cli *c, const char *fmt, ...) {
     return EXIT_USAGE;
 }
 
-// --- The workspace
-// ---------------------------------------------------------------------------------------------------------------
+// --- The workspace -------------------------------------------------------------------------------
 
 int need_workspace(cli *c, bool loud) {
     if (c->w) return EXIT_FINE;

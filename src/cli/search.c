@@ -26,8 +26,7 @@ typedef struct {
     bool count;
 } searching;
 
-// --- Sources
-// -----------------------------------------------------------------------------------------------------------------------
+// --- Sources -------------------------------------------------------------------------------------
 
 static void add_source(cli *c, knowledge_opts *k, def_source s) {
     for (size_t i = 0; i < k->n_sources; i++)
@@ -68,8 +67,7 @@ static int take_sources(cli *c, knowledge_opts *k) {
     return EXIT_FINE;
 }
 
-// --- Printing
-// ------------------------------------------------------------------------------------------------------------------------
+// --- Printing ------------------------------------------------------------------------------------
 
 static void context_lines(cli *c, buf *b, const search_hit *h, const str *lines, size_t n, bool before) {
     for (size_t i = 0; i < n; i++) {
@@ -162,8 +160,7 @@ static int answer(searching *s, str query) {
     return r.totals.matched_lines || r.totals.expanded_lines ? EXIT_FINE : EXIT_ERRORS;
 }
 
-// --- Many queries
-// -----------------------------------------------------------------------------------------------------------------------
+// --- Many queries --------------------------------------------------------------------------------
 
 // A line is a query, or a JSON object of which only "query" is read.
 static str query_of(arena *a, str line) {

@@ -36,8 +36,7 @@ static str scalar(const ynode *n) {
     return n && n->kind == YAML_NODE_SCALAR && !yaml_is_null(n) ? n->text : (str){0};
 }
 
-// --- name, description, prompt, model
-// ------------------------------------------------------------------------------------
+// --- name, description, prompt, model ------------------------------------------------------------
 
 static str base_name_of(str base) {
     if (str_ends(base, S(".yaml"))) return str_sub(base, 0, base.n - 5);
@@ -96,8 +95,7 @@ static void take_texts(parse_ctx *c, const ynode *root) {
             S("see `deputy models` for what is configured"));
 }
 
-// --- tools
-// ----------------------------------------------------------------------------------------------------------------
+// --- tools ---------------------------------------------------------------------------------------
 
 static void add_tool(parse_ctx *c, const tool_spec *t, def_place at) {
     definition *def = c->def;
@@ -163,8 +161,7 @@ static void take_tools(parse_ctx *c, const ynode *root) {
     for (vec_each(const key_item, it, &items)) take_tool(c, it);
 }
 
-// --- lists of names
-// --------------------------------------------------------------------------------------------------------
+// --- lists of names ------------------------------------------------------------------------------
 
 static void take_names(parse_ctx *c, const ynode *n, void (*add)(parse_ctx *, str, def_place)) {
     if (!n || n->kind == YAML_NODE_MAP) return;
@@ -196,8 +193,7 @@ static strs take_strings(parse_ctx *c, const ynode *n) {
     return out;
 }
 
-// --- mcp
-// ---------------------------------------------------------------------------------------------------------------------
+// --- mcp -----------------------------------------------------------------------------------------
 
 static void add_server(parse_ctx *c, const ynode *n, def_server s) {
     for (vec_each(def_server, o, &c->def->servers)) {
@@ -248,8 +244,7 @@ static void take_mcp(parse_ctx *c, const ynode *root) {
     if (str_eq(word, S("off"))) c->def->mcp_search = MCP_SEARCH_OFF;
 }
 
-// --- knowledge
-// -----------------------------------------------------------------------------------------------------------------
+// --- knowledge -----------------------------------------------------------------------------------
 
 static void check_office(parse_ctx *c, const ynode *n, str pattern) {
     static const char *const office[] = {".pdf", ".doc", ".docx", ".xls", ".xlsx", ".ppt", ".pptx", ".odt"};
@@ -310,8 +305,7 @@ static void take_knowledge(parse_ctx *c, const ynode *root) {
     }
 }
 
-// --- approval, permissions, limits, the rest
-// ------------------------------------------------------------------------------------
+// --- approval, permissions, limits, the rest -----------------------------------------------------
 
 static void take_gates(parse_ctx *c, const ynode *n, bool confirm) {
     if (!n || n->kind == YAML_NODE_MAP) return;

@@ -38,8 +38,7 @@ static const def_axis *axis_of(const definition *def, tool_axis axis) {
     return NULL;
 }
 
-// --- Dimensions
-// ----------------------------------------------------------------------------------------------------
+// --- Dimensions ----------------------------------------------------------------------------------
 
 static bool has_effect(const definition *def, const tool_spec *t) {
     if (str_eq(str_z(t->group), S("skills"))) return false; // comes with the skills
@@ -107,8 +106,7 @@ static void add_knowledge(arena *a, jw *w, const definition *def) {
     add_sorted(a, w, &items, true);
 }
 
-// --- Gates
-// ----------------------------------------------------------------------------------------------------
+// --- Gates ---------------------------------------------------------------------------------------
 
 // "server.tool" of a gate: the longest declared server that fits, else the first piece, as in policy.
 static void split_server(const definition *def, str rest, str *server, str *tool) {

@@ -25,8 +25,7 @@ static void names_beyond(arena *a, const json *is, const json *was, const char *
             vec_push(a, out, str_fmt(a, "%s " STR_FMT, label, STR_ARG(e->s)));
 }
 
-// --- Permissions
-// ----------------------------------------------------------------------------------------------------
+// --- Permissions ---------------------------------------------------------------------------------
 
 static bool entry_holds(const char *axis, str have, str want) {
     if (str_ieq(have, want)) return str_eq(str_z(axis), S("net")) || str_eq(have, want);
@@ -55,8 +54,7 @@ static void axis_beyond(arena *a, const json *is, const json *was, const char *a
     }
 }
 
-// --- Servers
-// ----------------------------------------------------------------------------------------------------
+// --- Servers -------------------------------------------------------------------------------------
 
 static const json *server_of(const json *reach, str name) {
     for (const json *e = first(json_get(reach, S("servers"))); e; e = e->next)
@@ -96,8 +94,7 @@ static void servers_beyond(arena *a, const json *is, const json *was, strs *out)
         server_beyond(a, e, server_of(was, json_str(e, S("name"), (str){0})), out);
 }
 
-// --- Knowledge
-// ----------------------------------------------------------------------------------------------------
+// --- Knowledge -----------------------------------------------------------------------------------
 
 // The exclude of `then` that `now` no longer has; empty when it has them all.
 static str exclude_lost(const json *now, const json *then) {
@@ -129,8 +126,7 @@ static void knowledge_beyond(arena *a, const json *is, const json *was, strs *ou
     for (const json *e = first(json_get(is, S("knowledge"))); e; e = e->next) source_beyond(a, e, was, out);
 }
 
-// --- Gates
-// ----------------------------------------------------------------------------------------------------
+// --- Gates ---------------------------------------------------------------------------------------
 
 typedef uint64_t tool_set; // by toolspec index
 
@@ -223,8 +219,7 @@ static void gates_beyond(arena *a, const json *from, const json *in, const char 
     }
 }
 
-// --- All of it
-// ----------------------------------------------------------------------------------------------------
+// --- All of it -----------------------------------------------------------------------------------
 
 static void beyond(arena *a, const json *is, const json *was, strs *out) {
     static const char *const axes[] = {"read", "write", "run", "net"};

@@ -4,8 +4,7 @@
 #include <deputy/policy.h>
 #include <deputy/utf8.h>
 
-// --- What the tools may ask of the loop
-// -----------------------------------------------------------------------------------------
+// --- What the tools may ask of the loop ----------------------------------------------------------
 
 static bool loaded(const run *r, str name) {
     for (size_t i = 0; i < r->loaded.n; i++)
@@ -60,8 +59,7 @@ static void available(void *p, buf *out) {
     }
 }
 
-// --- One call
-// ------------------------------------------------------------------------------------------------------------------------
+// --- One call ------------------------------------------------------------------------------------
 
 static void answer(run *r, const model_block *call, model_message *results, str text, bool is_error,
                    int64_t started) {

@@ -6,8 +6,7 @@
 
 typedef struct run run;
 
-// --- activity.c: items, in batches
-// ------------------------------------------------------------------------------------------
+// --- activity.c: items, in batches ---------------------------------------------------------------
 typedef struct {
     arena *a; // of the batch: reset at each write
     VEC(activity_row) items;
@@ -51,11 +50,9 @@ void activity_status(run *r, deleg_status status, str end_reason);
 // What streamed becomes an item; the batch is written.
 void activity_flush(run *r, bool sync);
 
-// --- calls.c: the tool calls of one answer
-// -------------------------------------------------------------------------------------
+// --- calls.c: the tool calls of one answer -------------------------------------------------------
 void run_calls(run *r, const model_blocks *answer, model_message *results);
 
-// --- report.c
-// ----------------------------------------------------------------------------------------------------------------------
+// --- report.c ------------------------------------------------------------------------------------
 // Makes the report object and stores it with the status.
 [[nodiscard]] dep_status report_store(run *r, deleg_status status, str end_reason, dep_err *err);

@@ -13,8 +13,7 @@ static void free_arena(void *p) {
     arena_free(p);
 }
 
-// --- Before it exists
-// ------------------------------------------------------------------------------------------------------------------
+// --- Before it exists ----------------------------------------------------------------------------
 
 dep_status delegate_model_open(arena *a, workspace *w, str model, model_provider **ret, str *model_name,
                                strs *secrets, dep_err *err) {
@@ -113,8 +112,7 @@ static dep_status begin(run *r, const delegate_opts *o, dep_err *err) {
     return DEP_OK;
 }
 
-// --- Ends
-// -------------------------------------------------------------------------------------------------------------------------------
+// --- Ends ----------------------------------------------------------------------------------------
 
 static dep_status end(run *r, deleg_status status, str reason, dep_err *err) {
     r->finished = true;
@@ -181,8 +179,7 @@ static dep_status end_by_reply(run *r, const model_reply *reply, dep_err *err) {
     }
 }
 
-// --- The loop
-// ------------------------------------------------------------------------------------------------------------------------------
+// --- The loop ------------------------------------------------------------------------------------
 
 static void on_text(void *p, str delta) {
     activity_text(p, delta);

@@ -90,8 +90,7 @@ static dep_status load_layers(workspace *w, dep_err *err) {
     return DEP_OK;
 }
 
-// --- States
-// ----------------------------------------------------------------------------------------------------------------------
+// --- States --------------------------------------------------------------------------------------
 
 static void mark_duplicates(workspace *w) {
     for (vec_each(agent_entry, x, &w->agents)) {

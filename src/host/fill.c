@@ -5,8 +5,7 @@
 #include <deputy/knowledge.h>
 #include <deputy/utf8.h>
 
-// --- Skills
-// ------------------------------------------------------------------------------------------------------------------------
+// --- Skills --------------------------------------------------------------------------------------
 
 static const char *refuse_memory(void *w, const struct stat *st) {
     return workspace_is_memory(w, st) ? "it belongs to memory" : NULL;
@@ -78,8 +77,7 @@ static void fill_skills(workspace *w, host *h) {
                                    .hidden = s->hidden}));
 }
 
-// --- Memory
-// ------------------------------------------------------------------------------------------------------------------------
+// --- Memory --------------------------------------------------------------------------------------
 
 bool workspace_is_memory(void *p, const struct stat *st) {
     workspace *w = p;
@@ -131,8 +129,7 @@ static dep_status fill_memory(workspace *w, const definition *def, host *h, dep_
     return DEP_OK;
 }
 
-// --- All of it
-// ------------------------------------------------------------------------------------------------------------------------
+// --- All of it -----------------------------------------------------------------------------------
 
 static def_gate gate_of(const config_gate *g) {
     return (def_gate){.text = g->text,

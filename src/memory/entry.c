@@ -6,8 +6,7 @@
 
 enum { VALUE_MAX = 160 }; // characters of a value in a header
 
-// --- Headers
-// ----------------------------------------------------------------------------------------------------
+// --- Headers -------------------------------------------------------------------------------------
 
 // key=value, quoted when it has blanks; nothing in it can end the comment.
 static void add_value(buf *out, const char *key, str value) {
@@ -33,8 +32,7 @@ str memory_header(arena *a, const sys_clock *clock, const memory_write_opts *o) 
     return buf_str(&out);
 }
 
-// --- Imitations
-// -------------------------------------------------------------------------------------------------
+// --- Imitations ----------------------------------------------------------------------------------
 
 // Reads content as a model would: folded, without invisible characters, controls and accents.
 typedef struct {
@@ -108,8 +106,7 @@ str memory_escape(arena *a, str content) {
     return buf_str(&out);
 }
 
-// --- The newest entries
-// -----------------------------------------------------------------------------------------
+// --- The newest entries --------------------------------------------------------------------------
 
 typedef VEC(size_t) offsets;
 

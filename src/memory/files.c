@@ -14,8 +14,7 @@ enum { TRUST_ROUNDS = 16 };
 #define WHY_LINK "symbolic link"
 #define WHY_KIND "not a regular file"
 
-// --- One file
-// ---------------------------------------------------------------------------------------------------
+// --- One file ------------------------------------------------------------------------------------
 
 // Why the name cannot be opened, looked at without following it.
 static const char *why_refused(const memory_scope *m, arena *a, str file, struct stat *st) {
@@ -105,8 +104,7 @@ dep_status memory_read(arena *a, memory_scope *m, str file, bool trusted_only, s
     return DEP_OK;
 }
 
-// --- All files
-// --------------------------------------------------------------------------------------------------
+// --- All files -----------------------------------------------------------------------------------
 
 static void add(arena *a, memory_items *all, str name, const struct stat *st, const char *why, str bytes) {
     memory_item i = {.bytes = bytes, .st = *st};

@@ -58,8 +58,7 @@ static int by_inode(const void *x, const void *y) {
     return a->ino < b->ino ? -1 : a->ino > b->ino;
 }
 
-// --- Looking
-// ----------------------------------------------------------------------------------------------------
+// --- Looking -------------------------------------------------------------------------------------
 
 static dep_status add(look *l, const struct stat *st, dep_err *err) {
     if (l->all.n >= MEMORY_GUARD_MAX)
@@ -171,8 +170,7 @@ dep_status memory_guard_make(arena *a, int root, memory_guard **ret, dep_err *er
     return DEP_OK;
 }
 
-// --- Asking
-// -----------------------------------------------------------------------------------------------------
+// --- Asking --------------------------------------------------------------------------------------
 
 static bool known(const look *l, const struct stat *st) {
     inode id = {st->st_dev, st->st_ino};

@@ -16,10 +16,10 @@ struct memory_scope {
 // A file as it was found: not there, there and usable, or there and withheld.
 typedef struct {
     bool there;
-    const char *why; // withheld: the reason; NULL when usable
-    bool untrusted;  // why says only that it is not trusted: bytes and sha256 are set
+    const char *why;   // withheld: the reason; NULL when usable
+    bool untrusted;    // why says only that it is not trusted: bytes and sha256 are set
     str bytes, sha256; // sha256: where there is trust to check
-    struct stat st; // of the opened file, or of the name when it cannot be opened
+    struct stat st;    // of the opened file, or of the name when it cannot be opened
 } memory_found;
 
 // Opens and judges one file; want_bytes: read it even when nobody asks for trust. What it reads is in `a`.
@@ -41,8 +41,7 @@ typedef VEC(memory_item) memory_items;
 // As withheld: "untrusted: …" → what a person reads when an operation is refused.
 [[nodiscard]] dep_status memory_refused(const memory_scope *m, str file, const char *why, dep_err *err);
 
-// --- Entries (entry.c)
-// --------------------------------------------------------------------------------------------
+// --- Entries (entry.c) ---------------------------------------------------------------------------
 // "<!-- deputy: TIME delegation=… agent=… model=… -->"
 str memory_header(arena *a, const sys_clock *clock, const memory_write_opts *o);
 // content with the '<' of everything that reads like a header escaped.

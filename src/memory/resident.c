@@ -57,8 +57,7 @@ dep_status memory_resident(arena *a, memory_scope *m, memory_block *ret, dep_err
     return status;
 }
 
-// --- Search
-// -----------------------------------------------------------------------------------------------------
+// --- Search --------------------------------------------------------------------------------------
 
 typedef struct {
     const memory_items *items;

@@ -21,8 +21,7 @@ str memory_dir(arena *a, memory_kind kind, str identity, str layer) {
     return str_fmt(a, ".deputy/agent-memory/" STR_FMT "@" STR_FMT, STR_ARG(identity), STR_ARG(layer));
 }
 
-// --- Paths and names
-// --------------------------------------------------------------------------------------------
+// --- Paths and names -----------------------------------------------------------------------------
 
 bool memory_path(str path) {
     str part[TREE_DEPTH] = {0};
@@ -66,8 +65,7 @@ dep_status memory_check_name(str file, dep_err *err) {
                    STR_ARG(utf8_cut(file, 200)), MEMORY_NAME_MAX);
 }
 
-// --- Opening
-// ----------------------------------------------------------------------------------------------------
+// --- Opening -------------------------------------------------------------------------------------
 
 dep_status memory_gitignore(int deputy_dir, dep_err *err) {
     dep_err why;

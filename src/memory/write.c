@@ -16,8 +16,7 @@ typedef struct {
     str alike;           // a file whose name only differs in spelling
 } usage;
 
-// --- What is there
-// ----------------------------------------------------------------------------------------------
+// --- What is there -------------------------------------------------------------------------------
 
 // A temporary that a killed writer left behind. Only writers make them, and they all hold the lock.
 static bool is_leftover(const dir_entry *e) {
@@ -78,8 +77,7 @@ static dep_status check_limits(arena *s, const memory_scope *m, str file, bool t
     return DEP_OK;
 }
 
-// --- Putting bytes in place
-// -------------------------------------------------------------------------------------
+// --- Putting bytes in place ----------------------------------------------------------------------
 
 static dep_status put_file(arena *s, const memory_scope *m, str file, str bytes, dep_err *err) {
     if (!str_starts(file, S("daily/"))) return file_replace_at(m->dir, file, bytes, 0600, err);
@@ -119,8 +117,7 @@ static dep_status lock_scope(arena *s, const memory_scope *m, dep_err *err) {
     return status;
 }
 
-// --- Writing
-// ----------------------------------------------------------------------------------------------------
+// --- Writing -------------------------------------------------------------------------------------
 
 typedef struct {
     str file, body; // body: the content, escaped and ending in a line feed
@@ -223,8 +220,7 @@ dep_status memory_replace(arena *a, memory_scope *m, str file, str was, str byte
     return status;
 }
 
-// --- Removing
-// ---------------------------------------------------------------------------------------------------
+// --- Removing ------------------------------------------------------------------------------------
 
 static dep_status remove_locked(arena *s, const memory_scope *m, str file, dep_err *err) {
     TRY(lock_scope(s, m, err));

@@ -62,8 +62,7 @@ static held *hold(arena *a) {
     return h;
 }
 
-// --- Paths and diagnostics
-// --------------------------------------------------------------------------------------
+// --- Paths and diagnostics -----------------------------------------------------------------------
 
 static int base_dir(const skill_root *r) {
     return r->below.n ? r->within : r->dir;
@@ -104,8 +103,7 @@ static bool refused(finder *f, str rel, const struct stat *st) {
     return why != NULL;
 }
 
-// --- One skill
-// --------------------------------------------------------------------------------------------------
+// --- One skill -----------------------------------------------------------------------------------
 
 static void add_skill(finder *f, skill sk, found more) {
     sk.layer = f->root->layer;
@@ -180,8 +178,7 @@ static const dir_entry *skill_file(finder *f, str rel, const dir_entries *names)
     return best;
 }
 
-// --- Walking
-// ----------------------------------------------------------------------------------------------------
+// --- Walking -------------------------------------------------------------------------------------
 
 static void visit(finder *f, str rel, int depth);
 
@@ -287,8 +284,7 @@ static void read_root(finder *f, const skill_root *r) {
                "move skills up");
 }
 
-// --- Winners
-// ----------------------------------------------------------------------------------------------------
+// --- Winners -------------------------------------------------------------------------------------
 
 typedef struct {
     str identity;
@@ -365,8 +361,7 @@ static void open_folders(finder *f) {
     }
 }
 
-// --- The two entrances
-// ------------------------------------------------------------------------------------------
+// --- The two entrances ---------------------------------------------------------------------------
 
 static dep_status find_caught(finder *f, const skill_root *roots, size_t n, skill_list *ret, dep_err *err) {
     ARENA_CATCH(f->a, err);

@@ -12,8 +12,7 @@ enum { SOURCE_MAX = 400, SHOWN_MAX = 100 };
 
 static const char hiding_key[] = "disable-model-invocation";
 
-// --- Diagnostics
-// ------------------------------------------------------------------------------------------------
+// --- Diagnostics ---------------------------------------------------------------------------------
 
 static str line_of(str text, uint32_t line) {
     str rest = text, head = {0};
@@ -40,8 +39,7 @@ str skill_shown(arena *a, str s) {
     return foreign(a, s, FOREIGN_LINE, SHOWN_MAX);
 }
 
-// --- The text and its two parts
-// ---------------------------------------------------------------------------------
+// --- The text and its two parts ------------------------------------------------------------------
 
 // False: not text that can be read.
 static bool take_text(skill_text *t, str bytes) {
@@ -118,8 +116,7 @@ static bool split(const skill_text *t, size_t *open, size_t *close, size_t *body
     return false;
 }
 
-// --- Fields
-// -----------------------------------------------------------------------------------------------------
+// --- Fields --------------------------------------------------------------------------------------
 
 static void yaml_fields(arena *a, const ydoc *doc, skill_fields *ret) {
     for (const ynode *n = doc->root->child; n; n = n->next) {
@@ -195,8 +192,7 @@ static str line_value(const skill_text *t, const skill_fields *f, const char *ke
     return buf_str(&out);
 }
 
-// --- Name
-// -------------------------------------------------------------------------------------------------------
+// --- Name ----------------------------------------------------------------------------------------
 
 static const char *name_fault(str name) {
     bool hyphen = true;
@@ -254,8 +250,7 @@ static bool read_name(const skill_text *t, const skill_fields *f, str folder, sk
     return true;
 }
 
-// --- The rest
-// ---------------------------------------------------------------------------------------------------
+// --- The rest ------------------------------------------------------------------------------------
 
 static bool read_description(const skill_text *t, const skill_fields *f, skill *ret) {
     const skill_field *it = field(f, S("description"));

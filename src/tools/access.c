@@ -9,8 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-// --- What is held
-// ---------------------------------------------------------------------------------------------------------------
+// --- What is held --------------------------------------------------------------------------------
 
 // No component of a prefix may be a link: whoever can put a link into the workspace would else choose what a
 // definition allows. Held since the toolset was built, so that a later swap changes nothing.
@@ -70,8 +69,7 @@ dep_status access_prepare(toolset *t, dep_err *err) {
     return DEP_OK;
 }
 
-// --- What a path tells
-// ----------------------------------------------------------------------------------------------------------
+// --- What a path tells ---------------------------------------------------------------------------
 
 bool access_below_root(str root, str path, str *rest) {
     if (str_eq(root, S("/"))) root = S("");
@@ -144,8 +142,7 @@ bool access_may_descend(const toolset *t, str rel) {
     return false;
 }
 
-// --- Opening
-// --------------------------------------------------------------------------------------------------------------------
+// --- Opening -------------------------------------------------------------------------------------
 
 static dep_status is_memory(str rel, dep_err *err) {
     return err_set(err, DEP_ERR_REFUSED,

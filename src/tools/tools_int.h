@@ -48,8 +48,7 @@ typedef dep_status tool_body(tool_ctx *c, dep_err *err);
 tool_body tool_read, tool_glob, tool_grep, tool_use_skill, tool_todo, tool_kb_search, tool_memory_write,
     tool_memory_read, tool_memory_search, tool_available_tools, tool_load_tools;
 
-// --- access.c: which files the file tools may open
-// --------------------------------------------------------------------------
+// --- access.c: which files the file tools may open -----------------------------------------------
 typedef struct {
     int fd;
     struct stat st;
@@ -67,8 +66,7 @@ bool access_memory(str rel);
 bool access_allowed(const toolset *t, str rel); // a file of that path may be opened, as far as the path tells
 bool access_may_descend(const toolset *t, str rel); // a directory may hold allowed files
 
-// --- walk.c: files of the workspace in order, as glob and grep see them
-// -------------------------------------------------------
+// --- walk.c: files of the workspace in order, as glob and grep see them --------------------------
 typedef struct {
     str start;               // directory (or file) to start from, normal form, "" for the workspace
     const glob_pat *pattern; // files must match; NULL: all

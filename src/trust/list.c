@@ -51,8 +51,7 @@ static bool is_digest(str s) {
     return true;
 }
 
-// --- Reading
-// ----------------------------------------------------------------------------------------------------
+// --- Reading -------------------------------------------------------------------------------------
 
 static dep_status read_entry(arena *a, const json *v, trust_entry *ret, dep_err *err) {
     const json *reach = json_get(v, S("reach"));
@@ -127,8 +126,7 @@ static void replace_table(trust_list *l, table t) {
     l->t = t;
 }
 
-// --- Opening
-// ----------------------------------------------------------------------------------------------------
+// --- Opening -------------------------------------------------------------------------------------
 
 // Sets l->dir, or leaves it -1 where nothing may be made and nothing is there.
 static dep_status open_dir(arena *a, trust_list *l, str state, dep_err *err) {
@@ -205,8 +203,7 @@ void trust_entries(const trust_list *l, const trust_entry **ret, size_t *n) {
     *n = l->t.n;
 }
 
-// --- Writing
-// ----------------------------------------------------------------------------------------------------
+// --- Writing -------------------------------------------------------------------------------------
 
 static bool is_normal(arena *a, str file) {
     str normal;

@@ -24,6 +24,6 @@ str read_all(const char *path);
 // Valgrind emulates some system calls differently: vfork is fork there, so that a failed exec is seen only as
 // exit code 127.
 bool under_valgrind(void);
-// As temp_dir, but in memory where the system has such a place (*in_memory tells; may be NULL): for tests that write
-// so often that syncing to a disk would take minutes.
+// As temp_dir, but in memory where the system has such a place (*in_memory tells; may be NULL): for tests
+// that write so often that syncing to a disk would take minutes.
 char *temp_dir_fast(bool *in_memory);

@@ -85,8 +85,7 @@ static void test_base_arena__reset_gives_zeroed_memory_again(void **state) {
     arena_free(a);
 }
 
-// --- Out of memory
-// ----------------------------------------------------------------------------------------------
+// --- Out of memory -------------------------------------------------------------------------------
 
 typedef struct {
     size_t left, live;

@@ -108,8 +108,7 @@ static str all_of(resolved *r) {
     return buf_str(&b);
 }
 
-// --- Tools
-// ---------------------------------------------------------------------------------------------------
+// --- Tools ---------------------------------------------------------------------------------------
 
 static void test_capability_resolve__a_definition_gets_exactly_what_it_names(void **state) {
     (void)state;
@@ -200,8 +199,7 @@ static void test_capability_resolve__a_tool_without_a_body_is_a_row(void **state
     arena_free(r.a);
 }
 
-// --- Permissions (looped row 10)
-// --------------------------------------------------------------------------------
+// --- Permissions (looped row 10) -----------------------------------------------------------------
 
 static void test_capability_resolve__sixteen_combinations_of_axes_grant_their_tools(void **state) {
     (void)state;
@@ -260,8 +258,7 @@ static void test_capability_resolve__sixteen_combinations_of_axes_grant_their_to
     arena_free(r.a);
 }
 
-// --- Dimensions
-// -----------------------------------------------------------------------------------------------
+// --- Dimensions ----------------------------------------------------------------------------------
 
 static void test_capability_resolve__skills_are_granted_missing_withheld_or_hidden(void **state) {
     (void)state;
@@ -379,8 +376,7 @@ static void test_capability_resolve__memory_comes_whole_or_says_why_not(void **s
     arena_free(r.a);
 }
 
-// --- Residency
-// --------------------------------------------------------------------------------------------------
+// --- Residency -----------------------------------------------------------------------------------
 
 static void test_capability_resolve__the_loaders_come_with_something_deferred_and_last(void **state) {
     (void)state;
@@ -437,8 +433,7 @@ static void test_capability_resolve__residency_leaves_reach_and_gates_untouched(
     arena_free(a);
 }
 
-// --- Gates
-// -----------------------------------------------------------------------------------------------------
+// --- Gates ---------------------------------------------------------------------------------------
 
 static void default_pair(resolved *r) {
     def_place at = {.file = S("config.yaml"), .line = 3};
@@ -558,8 +553,7 @@ static void test_capability_resolve__gates_see_configured_server_names(void **st
     arena_free(r.a);
 }
 
-// --- Roles, budgets, model
-// ------------------------------------------------------------------------------------
+// --- Roles, budgets, model -----------------------------------------------------------------------
 
 static void test_capability_resolve__only_main_delegates(void **state) {
     (void)state;
@@ -627,8 +621,7 @@ static void test_capability_resolve__a_model_without_a_provider_is_a_row(void **
     arena_free(r.a);
 }
 
-// --- The report
-// ---------------------------------------------------------------------------------------------------
+// --- The report ----------------------------------------------------------------------------------
 
 static const char everything[] = "tools: [read, glob, bash, WebFetch, use_skill]\n"                 // line 4
                                  "skills: [have, gone]\n"                                           // 5

@@ -43,8 +43,7 @@ static void assert_no_errors(const read_config *r) {
         if (it->severity == SEV_ERROR) fail_msg("line %u: " STR_FMT, it->line, STR_ARG(it->msg));
 }
 
-// --- Values
-// --------------------------------------------------------------------------------------------------
+// --- Values --------------------------------------------------------------------------------------
 
 static int64_t *limit_of(config *c, const char *key) {
     config_limits *l = &c->limits;
@@ -139,8 +138,7 @@ static void test_config_config__every_other_key_arrives_with_its_place(void **st
     arena_free(r.a);
 }
 
-// --- Which file
-// ------------------------------------------------------------------------------------------------
+// --- Which file ----------------------------------------------------------------------------------
 
 // B8: a clone's file names no provider, key, gate or other system key; the row says so and nothing of it is
 // read.
@@ -190,8 +188,7 @@ static void test_config_config__reserved_keys_say_not_yet(void **state) {
     assert_true(n > 5);
 }
 
-// --- Faults
-// ----------------------------------------------------------------------------------------------------
+// --- Faults --------------------------------------------------------------------------------------
 
 static void test_config_config__each_fault_has_its_code(void **state) {
     (void)state;
@@ -325,8 +322,7 @@ static void test_config_config__sizes_hold_at_n_and_n_plus_one(void **state) {
     }
 }
 
-// --- ${VAR}
-// -------------------------------------------------------------------------------------------------------
+// --- ${VAR} --------------------------------------------------------------------------------------
 
 static const char *test_getenv(const char *name) {
     if (strcmp(name, "KEY") == 0) return "secret";

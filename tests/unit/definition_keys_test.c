@@ -19,8 +19,7 @@ static definition parse(arena *a, str text, ydoc **doc, diags *d) {
     return def;
 }
 
-// --- Everything that a parse puts into the struct, as text
-// ----------------------------------------------------
+// --- Everything that a parse puts into the struct, as text ---------------------------------------
 
 static void add_strs(buf *out, const char *key, const strs *items) {
     buf_addf(out, " %s[", key);
@@ -113,8 +112,7 @@ static void test_definition_keys__each_value_arrives_in_the_struct(void **state)
     arena_free(a);
 }
 
-// --- Rows and keys
-// -------------------------------------------------------------------------------------------
+// --- Rows and keys -------------------------------------------------------------------------------
 
 typedef struct {
     strs paths; // dotted, without indexes

@@ -383,8 +383,7 @@ static void test_memory_write__removes_a_file_and_says_when_there_is_none(void *
     assert_int_equal(access(str_fmt(f->a, "%s/victim", f->dir).p, F_OK), 0);
 }
 
-// --- Trust
-// ------------------------------------------------------------------------------------------------------
+// --- Trust ---------------------------------------------------------------------------------------
 
 static memory_scope *trusting(fixture *f) {
     trust_list *t = NULL;

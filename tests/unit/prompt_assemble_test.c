@@ -263,8 +263,7 @@ static void test_prompt_assemble__the_body_is_exact_and_a_huge_one_is_refused(vo
     arena_free(a);
 }
 
-// --- What is named
-// -----------------------------------------------------------------------------------------------
+// --- What is named -------------------------------------------------------------------------------
 
 static bool is_word(char c) {
     return c == '_' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
@@ -332,8 +331,7 @@ static void test_prompt_assemble__a_main_agent_hears_of_delegating_when_it_can(v
     arena_free(a);
 }
 
-// --- Foreign text
-// --------------------------------------------------------------------------------------------------
+// --- Foreign text --------------------------------------------------------------------------------
 
 static size_t count(str text, const char *what) {
     size_t n = 0;

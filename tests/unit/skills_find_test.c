@@ -213,8 +213,7 @@ static void test_skills_find__a_broken_skill_hides_no_other(void **state) {
     assert_int_equal(f->d.errors, 4);
 }
 
-// --- Trust
-// ------------------------------------------------------------------------------------------------------
+// --- Trust ---------------------------------------------------------------------------------------
 
 static void trust_now(fixture *f, const char *file) {
     str text;
@@ -283,8 +282,7 @@ static void test_skills_find__a_list_that_trusts_nothing_withholds_the_workspace
     assert_string_equal(found(f), "a@.deputy/skills/a/SKILL.md! b@home/b/SKILL.md");
 }
 
-// --- Links (C31)
-// ------------------------------------------------------------------------------------------------
+// --- Links (C31) ---------------------------------------------------------------------------------
 
 static void test_skills_find__links_that_stay_inside_are_followed_and_others_told(void **state) {
     fixture *f = *state;
@@ -368,8 +366,7 @@ static void test_skills_find__what_belongs_to_memory_is_no_skill(void **state) {
     assert_true(str_empty(text));
 }
 
-// --- Limits
-// -----------------------------------------------------------------------------------------------------
+// --- Limits --------------------------------------------------------------------------------------
 
 static void test_skills_find__a_skill_of_256_kib_is_the_largest(void **state) {
     fixture *f = *state;
@@ -441,8 +438,7 @@ static void test_skills_find__only_so_many_folders_are_held_open(void **state) {
     assert_true(str_eq(last->body, S("Body of s0512.\n")));
 }
 
-// --- Files
-// ------------------------------------------------------------------------------------------------------
+// --- Files ---------------------------------------------------------------------------------------
 
 static str listing(fixture *f, const char *name, size_t *more) {
     strs files = {0};
