@@ -51,8 +51,7 @@ bool utf8_is_invisible(uint32_t cp);
 bool utf8_is_cjk(uint32_t cp); // Han, Hiragana, Katakana, Hangul, Bopomofo, and Thai, Lao, Khmer, Myanmar:
                                // written without blanks
 
-// --- Foreign text is data (rule B22): the one function.
-// -------------------------------------------------------------------
+// --- Foreign text is data (rule B22): the one function -------------------------------------------
 typedef enum {
     FOREIGN_TEXT = 0, // keeps line feeds and tabs
     FOREIGN_LINE =
@@ -74,16 +73,15 @@ str foreign(arena *a, str s, foreign_kind kind, size_t max_chars);
 // that prompts or tool results begin to use is added to this list (base/foreign.c) first.
 const char *const *foreign_tags(void);
 
-// --- Terminals (rule B23).
-// ---------------------------------------------------------------------------------------------- Appends s so
+// --- Terminals (rule B23) ------------------------------------------------------------------------
+// Appends s so
 // that a terminal only shows it: control, bidi and invisible characters become \u{XXXX} (C0 and DEL as \x1b),
 // invalid bytes \xNN. LF and TAB stay when keep_newlines is set; else LF is escaped and TAB becomes one
 // blank. Invisible characters that belong to emoji sequences and to scripts with joiners stay: give it whole
 // words, not single code points.
 void term_add(buf *out, str s, bool keep_newlines);
 
-// --- Invisible text (rule B24).
-// -----------------------------------------------------------------------------------------
+// --- Invisible text (rule B24) -------------------------------------------------------------------
 typedef struct {
     uint32_t cp;   // the first code point of its kind
     size_t count;  // how many of its kind
@@ -97,8 +95,7 @@ typedef VEC(invisible_find) invisible_finds;
 // flags with tags, joiners of scripts that need them, and one BOM at the start. Lines end at LF.
 void invisible_scan(arena *a, str s, invisible_finds *out);
 
-// --- Other encodings.
-// ---------------------------------------------------------------------------------------------------
+// --- Other encodings -----------------------------------------------------------------------------
 typedef struct {
     str text;             // valid UTF-8, line structure kept, one BOM at the start removed
     const char *encoding; // canonical name: "UTF-8", "UTF-16LE", "GB18030", …; "binary"
