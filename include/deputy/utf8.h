@@ -74,11 +74,10 @@ str foreign(arena *a, str s, foreign_kind kind, size_t max_chars);
 const char *const *foreign_tags(void);
 
 // --- Terminals (rule B23) ------------------------------------------------------------------------
-// Appends s so
-// that a terminal only shows it: control, bidi and invisible characters become \u{XXXX} (C0 and DEL as \x1b),
-// invalid bytes \xNN. LF and TAB stay when keep_newlines is set; else LF is escaped and TAB becomes one
-// blank. Invisible characters that belong to emoji sequences and to scripts with joiners stay: give it whole
-// words, not single code points.
+// Appends s so that a terminal only shows it: control, bidi and invisible characters become \u{XXXX} (C0 and
+// DEL as \x1b), invalid bytes \xNN. LF and TAB stay when keep_newlines is set; else LF is escaped and TAB
+// becomes one blank. Invisible characters that belong to emoji sequences and to scripts with joiners stay:
+// give it whole words, not single code points.
 void term_add(buf *out, str s, bool keep_newlines);
 
 // --- Invisible text (rule B24) -------------------------------------------------------------------

@@ -51,9 +51,16 @@ static const key_moved *find_moved(const check *c, str path) {
     return NULL;
 }
 
-static const key_moved *near_moved(const check *c, str path) {
-    for (const key_moved *m = c->t->moved; m && m->path; m++)
-        if (m->severity == SEV_ERROR && keytab_distance(str_z(m->path), path) != SIZE_MAX) return m;
+// At the level's own keys alone: `exec` is no near miss of `net` because both stand in `permissions`.
+static const key_moved *near_moved(const check *c, const level *at, str key) {
+    for (const key_moved *m = c->t->moved; m && m->path; m++) {
+        str name = str_z(m->path);
+        if (at->path.n) {
+            bool here = str_starts(name, at->path) && name.n > at->path.n && name.p[at->path.n] == '.';
+            name = here ? str_sub(name, at->path.n + 1, name.n) : (str){0};
+        }
+        if (name.n && m->severity == SEV_ERROR && keytab_distance(name, key) != SIZE_MAX) return m;
+    }
     return NULL;
 }
 
@@ -143,7 +150,7 @@ static void check_key(const check *c, const level *at, const ynode *v) {
         check_value(c, row, &below, v);
     } else {
         const key_moved *m = find_moved(c, path);
-        if (!m && !keytab_nearest(at->rows, key)) m = near_moved(c, path);
+        if (!m && !keytab_nearest(at->rows, key)) m = near_moved(c, at, key);
         if (m) {
             report_moved(c, at, v, m, key);
         } else {
