@@ -329,6 +329,29 @@ def test_escapes(box):
         box.equal("--json is exact", exact["report"], evil)
 
 
+def test_the_main_role(box):
+    with box.server([calls("Task", {"agent": "explorer", "task": "x"}), says("done")]) as server:
+        run = box.run("run", "main", "x", "--json").json()
+        first, second = server.bodies()
+    box.equal("it runs as itself", (run["status"], run["agent"]), ("completed", "main"))
+    box.equal("with the prompt of its role", "".join(p["text"] for p in first["system"]), box.run("prompt", "main").out)
+    box.check("which is not a delegate's", first["system"][0]["text"] != box.run("prompt", "main", "--role", "delegate").out)
+    box.check("it cannot delegate yet", "Task" not in tool_names(first)
+              and "ou do not have" in result_text(results_of(second)[0]), results_of(second))
+
+
+def test_state_that_cannot_be_written(box):
+    quoting(box)
+    blocked = {"XDG_STATE_HOME": str(box.write("file", "x", box.top))}
+    with box.server([says("never sent")]) as server:
+        box.agent("sys", "tools: [glob]\n", layer="system")
+        run = box.run("run", "sys", "x", env=blocked)
+        box.exits("a run that could not be recorded does not start", run, ERRORS, err=["sys", "file"])
+        box.equal("nothing was sent", server.requests(), [])
+    box.exits("looking works all the same", box.run("agents", env=blocked), FINE, out="sys")
+    box.exits("doctor names it", box.run("doctor", env=blocked), ERRORS, out="broken")
+
+
 def test_closed_pipe_and_full_disk(box):
     quoting(box)
     with open("/dev/full", "wb") as full:
