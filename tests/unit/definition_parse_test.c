@@ -98,6 +98,8 @@ static void test_definition_parse__each_fault_has_its_code_and_place(void **stat
         {HEAD "tools: [read]\npermisions: {read: [a]}\n", "KEY008", SEV_ERROR, 5, "permissions"},
         {HEAD "tools: [read]\nknowledge: [{name: M, path: a, exlude: b}]\n", "KEY008", SEV_ERROR, 5,
          "exclude"},
+        {HEAD "tools: [read]\npermissions: {read: [a], exec: [b]}\n", "KEY008", SEV_ERROR, 5,
+         "here every key"},
         {HEAD "tools: [read]\nmcp: {server: [a]}\n", "KEY008", SEV_ERROR, 5, "servers"},
         {HEAD "tools: [read]\nlimits: {minute: 3}\n", "KEY008", SEV_ERROR, 5, "minutes"},
         {HEAD "tools: [read]\ndisallowedTools: [bash]\n", "KEY006", SEV_ERROR, 5, "tools"},
