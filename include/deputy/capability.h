@@ -49,7 +49,7 @@ typedef struct {
     VEC(def_gate) default_gates; // the system's default pair: confirm entries first, n_confirm of them
     size_t n_default_confirm;
     int64_t turns, minutes, idle_seconds, tokens, tool_bytes, run_bytes; // defaults or ceilings from config
-    str default_model;
+    str default_model, default_model_origin;
     strs models;      // configured provider names, built-in ones too
     str config_fault; // an error in a config file that may hide a restriction: nothing starts; or empty
 } host;

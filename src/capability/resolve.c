@@ -163,7 +163,7 @@ static void resolve_model(resolve_ctx *c) {
     grant *g = c->g;
     g->model = def->model.n ? def->model : c->h->default_model;
     g->model_origin = def->model.n ? str_fmt(c->a, STR_FMT ":%u", STR_ARG(def->file), def->model_at.line)
-                                   : S("the configured default");
+                                   : c->h->default_model_origin;
     if (!def->model.n) return;
     str provider, name;
     str_cut(def->model, '/', &provider, &name);

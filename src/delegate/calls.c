@@ -104,7 +104,9 @@ static void run_call(run *r, const model_block *call, model_message *results) {
                     .delegation = r->id,
                     .model = r->report.model};
     tool_result result;
-    tool_call(r->tools, r->turn, &env, &r->loaded, call->name, call->input, &result);
+    // A key that a model repeats must not be written down either.
+    str input = run_redact(r, r->turn, call->input);
+    tool_call(r->tools, r->turn, &env, &r->loaded, call->name, input, &result);
     if (result.wrote_memory) {
         memory_written m = result.written;
         m.file = str_dup(r->a, m.file);

@@ -89,7 +89,7 @@ static dep_status begin(run *r, const delegate_opts *o, dep_err *err) {
     delegation_row row = {.id = r->id,
                           .agent = r->def->name,
                           .task = run_redact(r, r->a, o->task),
-                          .description = o->description,
+                          .description = run_redact(r, r->a, o->description),
                           .model = r->report.model,
                           .definition_hash = r->def->sha256,
                           .definition = r->def->text,

@@ -148,7 +148,10 @@ dep_status workspace_host(workspace *w, const definition *def, const host_opts *
               .tokens = c->limits.tokens,
               .tool_bytes = c->limits.tool_kib * 1024,
               .run_bytes = c->limits.run_kib * 1024,
-              .default_model = c->model.n ? c->model : S("quote/passages")};
+              .default_model = c->model.n ? c->model : S("quote/passages"),
+              .default_model_origin =
+                  c->model.n ? str_fmt(w->a, STR_FMT ":%u", STR_ARG(c->model_file), c->model_line)
+                             : S("the built-in default")};
     size_t n;
     toolspec_all(&n);
     for (size_t i = 0; i < n && w->bodies; i++) h.tools[i] = w->bodies[i];

@@ -64,6 +64,16 @@ def test_a_file_that_holds_the_key(box):
     box.check("what was taken out is marked", "***" in box.run("replay", id).out)
 
 
+def test_a_label_and_a_note_with_the_key(box):
+    box.agent("one", "tools: [glob]\nmemory: private\n")
+    env = {"FAKE_KEY": KEY}
+    with box.server([calls("memory_write", {"content": f"The key is {KEY}."}), says("Noted.")], key="${FAKE_KEY}"):
+        run = box.run("run", "one", "x", "--description", f"about {KEY}", "--json", env=env)
+    box.equal("the note was written", run.json()["memory_writes"][0]["file"], "MEMORY.md")
+    look(box, "run", run)
+    look(box, "what is kept", box.run("memory", "export", "one", env=env), box.run("prompt", "one", env=env), box.run("tasks", "--json", env=env))
+
+
 def test_a_model_that_says_the_key(box):
     """It was never told it; should it know it all the same, nobody reads it here."""
     box.agent("one", "tools: [glob]\n")

@@ -25,9 +25,6 @@ def test_tour(box):
     reply = [calls("kb_search", {"query": "days"}), says("You get the price back.")]
     typed = commands()
     box.check("the section has its commands", len(typed) >= 15, typed)
-    # A model has to be chosen; the placeholder of the page will do for the scripted server.
-    if not any("models use" in c or "--model" in c for c in typed):
-        typed.insert(typed.index("deputy models add anthropic") + 1, "deputy models use anthropic/MODEL")
     with box.server([says("ready"), *reply, *reply], repeat=True) as server:
         (box.home / ".config/deputy/config.yaml").unlink()
         for command in typed:

@@ -27,7 +27,8 @@ static host full_host(void) {
               .tokens = 2000000,
               .tool_bytes = 1000,
               .run_bytes = 2000,
-              .default_model = S("quote/passages")};
+              .default_model = S("quote/passages"),
+              .default_model_origin = S("the built-in default")};
     size_t n;
     toolspec_all(&n);
     for (size_t i = 0; i < n; i++) h.tools[i] = true;
@@ -199,7 +200,7 @@ static void test_capability_resolve__a_tool_without_a_body_is_a_row(void **state
     arena_free(r.a);
 }
 
-// --- Permissions (looped row 10) -----------------------------------------------------------------
+// --- Permissions -----------------------------------------------------------------
 
 static void test_capability_resolve__sixteen_combinations_of_axes_grant_their_tools(void **state) {
     (void)state;
@@ -324,7 +325,7 @@ static void test_capability_resolve__a_source_without_files_stays(void **state) 
     arena_free(r.a);
 }
 
-// Kokua F26: not configured, switched off and never declared are three things.
+// Reference row F26: not configured, switched off and never declared are three things.
 static void test_capability_resolve__servers_unconfigured_disabled_and_undeclared_differ(void **state) {
     (void)state;
     resolved r = start();
@@ -410,7 +411,7 @@ static void test_capability_resolve__the_loaders_come_with_something_deferred_an
     arena_free(r.a);
 }
 
-// Kokua F12: what is offered first changes neither what is had nor what asks.
+// Reference row F12: what is offered first changes neither what is had nor what asks.
 static void test_capability_resolve__residency_leaves_reach_and_gates_untouched(void **state) {
     (void)state;
     static const char *const residents[] = {"", "resident: [read]\n", "resident: [shell, fs]\n",
@@ -617,7 +618,7 @@ static void test_capability_resolve__a_model_without_a_provider_is_a_row(void **
     arena_free(r.a);
     r = on_full("tools: [read]\n");
     assert_true(str_eq(r.g.model, S("quote/passages")) &&
-                str_eq(r.g.model_origin, S("the configured default")));
+                str_eq(r.g.model_origin, S("the built-in default")));
     arena_free(r.a);
 }
 
