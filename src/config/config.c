@@ -221,7 +221,7 @@ dep_status config_parse(arena *a, str file, str bytes, bool system, config *into
     TRY(yaml_parse(a, file, bytes, CONFIG_FILE_MAX, true, &c.doc, &own, err));
     // A file of comments alone sets nothing, and that is no fault.
     if (!c.doc->root && own.errors == 1 && str_eq(str_z(own.items.p[0].code), S("YAML012"))) return DEP_OK;
-    bool readable = own.errors == 0;
+    bool readable = c.doc->root && own.errors == 0;
     if (c.doc->root) keytab_check(config_keys(), c.doc, &own, false);
     if (readable) take_all(&c);
     diags_sort(&own);

@@ -1,7 +1,9 @@
 // Parsing of definitions: one table of small files and the codes they must give, then the cases that need a
 // closer look.
 #include "support/support.h"
+#include <deputy/assets.h>
 #include <deputy/definition.h>
+#include <deputy/utf8.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +79,15 @@ static void test_definition_parse__each_fault_has_its_code_and_place(void **stat
         {HEAD "tools: [read]\nlimits: {cost: 1000000.5}\n", "KEY003", SEV_ERROR, 5, "1000000"},
         {HEAD "tools: [read]\nlimits: {cost: 1e3}\n", "KEY002", SEV_ERROR, 5, "0.50"},
         {HEAD "tools: [read]\nmodel: sonnet\n", "DEF019", SEV_ERROR, 5, "provider/model"},
+        {HEAD "tools: [read]\nmcp: {servers: [a, {name: a, readonly: true}]}\n", "DEF016", SEV_ERROR, 5,
+         "twice"},
+        {HEAD "tools: [read]\nmcp: {servers: 'a a'}\n", "DEF016", SEV_ERROR, 5, "twice"},
+        {HEAD "tools: [read]\npermissions: {read: ['docs/**']}\n", "DEF017", SEV_ERROR, 5, "folder"},
+        {HEAD "tools: [read]\nknowledge: [{name: M, path: a, exclude: ../b}]\n", "DEF012", SEV_ERROR, 5,
+         "relative"},
+        {HEAD "tools: [read, WebFetch]\n", "DEF024", SEV_NOTE, 4, "send it out"},
+        {HEAD "tools: [bash]\n", "DEF024", SEV_NOTE, 4, "send it out"},
+        {HEAD "tools: [grep]\n", "DEF025", SEV_NOTE, 4, "whole workspace"},
         {HEAD "tools: [read]\npermissions: {read: [../up]}\n", "DEF022", SEV_ERROR, 5, "relative"},
         {HEAD "tools: [read, bash]\npermissions: {read: [docs]}\n", "DEF029", SEV_WARNING, 5, "run"},
         {HEAD "tools: [read]\nknowledge: [{name: M, path: a, encoding: klingon}]\n", "DEF028", SEV_ERROR, 5,
@@ -92,6 +103,9 @@ static void test_definition_parse__each_fault_has_its_code_and_place(void **stat
         {HEAD "tools: [read]\nmaxTurns: 0\n", "KEY003", SEV_ERROR, 5, ""},
         {HEAD "tools: [read]\nmaxTurns: 60.5\n", "KEY002", SEV_ERROR, 5, ""},
         {HEAD "tools: [read]\nmaxTurns: 0x3C\n", "KEY002", SEV_ERROR, 5, ""},
+        {HEAD "tools: [read]\nmaxTurns: -1\n", "KEY003", SEV_ERROR, 5, ""},
+        {HEAD "tools: [read]\nmaxTurns: 1e2\n", "KEY002", SEV_ERROR, 5, ""},
+        {HEAD "tools: [read]\nmaxTurns: 10001\n", "KEY003", SEV_ERROR, 5, ""},
         {HEAD "tools: [read]\nmaxTurns: 99999999999999999999\n", "KEY003", SEV_ERROR, 5, ""},
         {HEAD "tools: [read]\nmemory: yes\n", "KEY004", SEV_ERROR, 5, ""},
         {HEAD "tools: [read]\nfavourite: 1\n", "KEY001", SEV_WARNING, 5, ""},
@@ -413,6 +427,152 @@ static void test_definition_parse__naughty_strings_never_crash_and_names_stay_sa
     free((char *)all.p);
 }
 
+// What comes with the program has nothing to complain about.
+static void test_definition_parse__bundled_definitions_are_valid_without_warnings(void **state) {
+    (void)state;
+    size_t n, n_sample, seen = 0;
+    const asset *agents = assets_agents(&n), *sample = assets_sample(&n_sample);
+    for (size_t i = 0; i < n + n_sample; i++) {
+        const asset *x = i < n ? &agents[i] : &sample[i - n];
+        if (i >= n && !str_starts(x->path, S(".deputy/agents/"))) continue;
+        arena *a = arena_new();
+        parsed p = parse(str_cz(a, x->path), x->bytes, true);
+        diags save = diags_new(a);
+        definition_check_save(&p.def, p.doc, &save);
+        if (!p.def.valid || p.d.warnings || save.errors) dump(&p.d);
+        assert_true(p.def.valid && !p.d.warnings && !save.errors);
+        str file = str_ends(x->path, S(".yaml")) ? str_sub(x->path, 0, x->path.n - 5) : x->path;
+        assert_true(str_ends(file, p.def.name));
+        seen++;
+        arena_free(p.a);
+        arena_free(a);
+    }
+    assert_true(seen >= 7);
+}
+
+// Knowledge without read is a warning when loaded and refused when saved.
+static void test_definition_parse__knowledge_without_read_is_not_saved(void **state) {
+    (void)state;
+    parsed p = parse("x.yaml", S(HEAD "tools: [glob]\nknowledge: [{name: M, path: d}]\n"), false);
+    assert_true(p.def.valid);
+    diags save = diags_new(p.a);
+    definition_check_save(&p.def, p.doc, &save);
+    assert_int_equal(save.errors, 1);
+    assert_true(save.items.p[0].line == 5 && str_eq(save.items.p[0].path, S("/knowledge")));
+    arena_free(p.a);
+}
+
+// Anchors and aliases are read as values; merge keys, tags and a second document refuse the file (yaml.h).
+static void test_definition_parse__anchors_stand_for_their_values(void **state) {
+    (void)state;
+    parsed p =
+        parse("x.yaml",
+              S("name: x\ndescription: &d text\ntools: &t [read, glob]\nresident: *t\nprompt: *d\n"), false);
+    assert_true(p.def.valid);
+    assert_true(str_eq(p.def.prompt, S("text")));
+    assert_int_equal(p.def.resident.n, 2);
+    arena_free(p.a);
+}
+
+static void test_definition_parse__every_item_knows_its_place(void **state) {
+    (void)state;
+    parsed p =
+        parse("x.yaml",
+              S("\xef\xbb\xbfname: x\ndescription: d\nprompt: p\ntools: Read, \u5ba2 Glob\nskills:\n  - a\n  "
+                "- \"b\"\n"
+                "mcp: {servers: [c, {name: d}]}\nknowledge:\n  - {name: M, path: d}\nresident: [read]\n"
+                "approval: {confirm: [read, {server: c}]}\npermissions:\n  read: [d]\nmaxTurns: 5\n"),
+              false);
+    const struct {
+        def_place at;
+        uint32_t line, column;
+    } cases[] = {
+        {p.def.name_at, 1, 7},          {p.def.tools[0].at, 4, 8},       {p.def.tools[1].at, 4, 16},
+        {p.def.skills.p[0].at, 6, 5},   {p.def.skills.p[1].at, 7, 5},    {p.def.servers.p[0].at, 8, 17},
+        {p.def.servers.p[1].at, 8, 20}, {p.def.sources.p[0].at, 10, 5},  {p.def.resident.p[0].at, 11, 12},
+        {p.def.resident_at, 11, 11},    {p.def.confirm.p[0].at, 12, 22}, {p.def.confirm.p[1].at, 12, 28},
+        {p.def.permissions_at, 14, 3},  {p.def.read.at, 14, 9},          {p.def.max_turns_at, 15, 11},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (cases[i].at.line != cases[i].line || cases[i].at.column != cases[i].column)
+            fail_msg("%zu: %u:%u", i, cases[i].at.line, cases[i].at.column);
+        assert_true(str_eq(cases[i].at.file, S(".deputy/agents/x.yaml")));
+    }
+    arena_free(p.a);
+}
+
+static void test_definition_parse__texts_and_files_end_at_their_limits(void **state) {
+    (void)state;
+    for (size_t over = 0; over < 2; over++) {
+        arena *a = arena_new();
+        buf b = buf_new(a, 0);
+        buf_add(&b, S("name: x\nprompt: p\ntools: [read]\ndescription: "));
+        for (size_t i = 0; i < DEF_DESCRIPTION_MAX + over; i++)
+            buf_add(&b, S("\u5ba2")); // characters, not bytes
+        parsed p = parse("x.yaml", buf_str(&b), false);
+        assert_int_equal(has_code(&p.d, "KEY003", SEV_ERROR), over);
+        arena_free(p.a);
+
+        b = buf_new(a, 0);
+        buf_add(&b, S(HEAD "tools: [read]\n#"));
+        buf_fill(&b, 'x', DEF_FILE_MAX - b.n + over);
+        p = parse("big.yaml", buf_str(&b), false);
+        assert_int_equal(has_code(&p.d, "YAML006", SEV_ERROR), over);
+        assert_int_equal(p.def.valid, !over);
+        assert_true(str_eq(p.def.name, over ? S("big") : S("x")));
+        arena_free(p.a);
+
+        b = buf_new(a, 0);
+        buf_add(&b, S(HEAD "tools: [read]\napproval:\n  confirm: ["));
+        for (size_t i = 0; i < DEF_GATES_MAX + over; i++) buf_add(&b, S("read, "));
+        buf_add(&b, S("]\n"));
+        p = parse("x.yaml", buf_str(&b), false);
+        assert_int_equal(has_code(&p.d, "KEY007", SEV_ERROR), over);
+        arena_free(p.a);
+        arena_free(a);
+    }
+}
+
+// B10: a definition that cannot run keeps the name that was meant, so that no farther one takes its place.
+static void test_definition_parse__a_name_that_breaks_the_rules_still_holds_its_place(void **state) {
+    (void)state;
+    static const struct {
+        const char *name, *identity;
+    } cases[] = {
+        {"'explorer '", "explorer"}, {"' explorer'", "explorer"}, {"\"explo\\u200brer\"", "explorer"},
+        {"\"EXPLORER\\x01\"", NULL}, {"-explorer", "-explorer"},  {"'..'", ".."},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        arena *a = arena_new();
+        parsed p =
+            parse("x.yaml", str_fmt(a, "name: %s\ndescription: d\nprompt: p\ntools: [read]\n", cases[i].name),
+                  false);
+        assert_false(p.def.valid);
+        if (cases[i].identity && !str_eq(p.def.identity, str_z(cases[i].identity)))
+            fail_msg("%s holds \"" STR_FMT "\"", cases[i].name, STR_ARG(p.def.identity));
+        assert_true(p.def.name.n <= DEF_NAME_BYTES && utf8_valid(p.def.name));
+        arena_free(p.a);
+        arena_free(a);
+    }
+}
+
+static void test_definition_parse__names_that_look_equal_are_equal(void **state) {
+    (void)state;
+    static const char *const same[] = {"Caf\u00e9 1", "cafe\u0301 1", "CAF\u00c9 1",
+                                       "\uff23\uff41\uff46\u00e9 \uff11"};
+    arena *a = arena_new();
+    str first = {0};
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        str nfc, identity;
+        dep_err err;
+        assert_int_equal(name_check(a, str_z(same[i]), &nfc, &identity, &err), DEP_OK);
+        if (!i) first = identity;
+        assert_true(str_eq(identity, first));
+    }
+    assert_true(str_eq(definition_file_name(a, first), S("caf\u00e9-1.yaml")));
+    arena_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_definition_parse__each_fault_has_its_code_and_place),
@@ -428,6 +588,13 @@ int main(void) {
         cmocka_unit_test(test_definition_parse__strict_makes_warnings_errors),
         cmocka_unit_test(test_definition_parse__an_invalid_file_keeps_its_name),
         cmocka_unit_test(test_definition_parse__naughty_strings_never_crash_and_names_stay_safe),
+        cmocka_unit_test(test_definition_parse__bundled_definitions_are_valid_without_warnings),
+        cmocka_unit_test(test_definition_parse__knowledge_without_read_is_not_saved),
+        cmocka_unit_test(test_definition_parse__anchors_stand_for_their_values),
+        cmocka_unit_test(test_definition_parse__every_item_knows_its_place),
+        cmocka_unit_test(test_definition_parse__texts_and_files_end_at_their_limits),
+        cmocka_unit_test(test_definition_parse__a_name_that_breaks_the_rules_still_holds_its_place),
+        cmocka_unit_test(test_definition_parse__names_that_look_equal_are_equal),
     };
     return cmocka_run_group_tests_name("definition_parse", tests, NULL, NULL);
 }

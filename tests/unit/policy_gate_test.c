@@ -14,7 +14,7 @@ static dep_status parse(arena *a, const char *text, gate *g, dep_err *err) {
     return gate_parse(a, str_z(text), servers, COUNT(servers), g, err);
 }
 
-// Kokua F31: twelve spellings, and Deputy's own.
+// Twelve spellings (reference row F31), and more.
 static void test_policy_gate__the_grammar_holds_these_forms_and_no_others(void **state) {
     (void)state;
     static const struct {
