@@ -205,6 +205,8 @@ const suites = [_][]const u8{
     "definition_parse",
     "definition_reach",
     "definition_text",
+    "host_agents",
+    "host_workspace",
     "memory_entry",
     "memory_guard",
     "memory_race",

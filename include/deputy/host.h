@@ -95,6 +95,8 @@ static inline agent_role role_of(const definition *def) {
 [[nodiscard]] dep_status workspace_memory(workspace *w, const definition *def, bool create,
                                           memory_scope **ret, dep_err *err);
 bool workspace_is_memory(void *w, const struct stat *st);
+// memory_path() at any depth: also the memory of a workspace that lies within this one.
+bool workspace_memory_path(str path);
 
 // Files of the workspace as trust names them: relative paths. Records bytes that Deputy itself wrote. Only
 // when new or trusted before (`was`).

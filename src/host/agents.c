@@ -33,7 +33,7 @@ static dep_status add_entry(workspace *w, def_layer layer, str file, str base, s
                                    .file = file,
                                    .msg = fault,
                                    .hint = S("mend or remove the file")});
-        str name = str_ends(base, S(".yaml")) ? str_sub(base, 0, base.n - 5) : base;
+        str name = str_sub(base, 0, str_rchr(base, '.'));
         e.def = (definition){
             .file = file, .base = base, .layer = layer, .name = name, .identity = utf8_fold(w->a, name)};
         if (layer == LAYER_WORKSPACE) e.trust = trust_check(w->trust, file, S("-"), &e.old_reach);
@@ -119,7 +119,9 @@ static void mark_duplicates(workspace *w) {
 static void decide_trust(workspace *w, agent_entry *e) {
     if (e->trust == TRUST_NEVER) {
         e->state = AGENT_UNTRUSTED;
-        e->reason = S("never trusted; see and accept it with `deputy trust`");
+        e->reason = utf8_valid(e->def.file)
+                        ? S("never trusted; see and accept it with `deputy trust`")
+                        : S("its file name is not UTF-8, so it cannot be trusted; rename the file");
         return;
     }
     e->holds_name = true;
@@ -288,7 +290,8 @@ dep_status workspace_agent(workspace *w, str name, agent_entry **ret, dep_err *e
         if (!by_file && !str_eq(e->def.identity, identity)) continue;
         if (by_file) {
             *ret = e;
-            return e->state == AGENT_EFFECTIVE || (e->state == AGENT_SHADOWED && e->def.valid)
+            bool off = str_eq(switch_value(w, e->def.layer, e->def.identity), S("off"));
+            return e->state == AGENT_EFFECTIVE || (e->state == AGENT_SHADOWED && e->def.valid && !off)
                        ? DEP_OK
                        : refuse_holder(w, e, err);
         }

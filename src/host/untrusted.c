@@ -2,12 +2,14 @@
 // file (rule B7).
 #include "host/host_int.h"
 #include <deputy/file.h>
+#include <deputy/utf8.h>
 
 static void push(workspace *w, const trust_list *list, untrusted_files *ret, const char *kind, str file,
                  str bytes, str reach, str summary) {
     str sha = sha256_hex(w->a, bytes), old = {0};
     trust_state st = trust_check(list, file, sha, &old);
-    if (st == TRUST_OK) return;
+    // What cannot be recorded stays untrusted, and must not keep the others from being accepted.
+    if (st == TRUST_OK || !utf8_valid(file)) return;
     vec_push(w->a, ret,
              ((untrusted_file){.file = file,
                                .kind = str_z(kind),
@@ -57,7 +59,7 @@ dep_status workspace_untrusted(workspace *w, untrusted_files *ret, dep_err *err)
         push(w, w->trust, ret, "config", config_file, bytes, (str){0}, S("settings of the workspace"));
     TRY(workspace_skills(w, err));
     for (vec_each(const skill, s, &w->skills))
-        if (s->withheld.n)
+        if (s->withheld.n && s->sha256.n && utf8_valid(s->location))
             vec_push(w->a, ret,
                      ((untrusted_file){.file = s->location,
                                        .kind = S("skill"),

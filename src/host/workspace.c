@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static bool has_entry(str dir, const char *name, arena *a) {
+// An entry that another user has put there, say in /tmp, does not make what lies below it one workspace.
+static bool has_entry(str dir, const char *name, uid_t owner, arena *a) {
     struct stat st;
-    return lstat(str_cz(a, path_join(a, dir, str_z(name))), &st) == 0;
+    return lstat(str_cz(a, path_join(a, dir, str_z(name))), &st) == 0 &&
+           (st.st_uid == owner || st.st_uid == geteuid() || st.st_uid == 0);
 }
 
 static str parent_of(str dir) {
@@ -21,6 +23,15 @@ static str parent_of(str dir) {
 static bool too_wide(str dir, str home) {
     if (str_eq(dir, S("/")) || str_eq(dir, home)) return true;
     return home.n > dir.n && str_starts(home, dir) && home.p[dir.n] == '/';
+}
+
+bool workspace_memory_path(str path) {
+    str head;
+    for (bool more = true; more;) {
+        if (memory_path(path)) return true;
+        more = str_cut(path, '/', &head, &path);
+    }
+    return false;
 }
 
 static dep_status find_root(arena *a, const workspace_opts *o, str home, str *ret, dep_err *err) {
@@ -35,8 +46,10 @@ static dep_status find_root(arena *a, const workspace_opts *o, str home, str *re
         arena_defer(a, free, real_home);
         home = str_z(real_home);
     }
+    struct stat st;
+    if (lstat(real, &st) != 0) return err_os(err, errno, "workspace \"" STR_FMT "\"", STR_ARG(cwd));
     for (str dir = cwd; !too_wide(dir, home); dir = parent_of(dir)) {
-        if (!has_entry(dir, ".deputy", a) && !has_entry(dir, ".git", a)) continue;
+        if (!has_entry(dir, ".deputy", st.st_uid, a) && !has_entry(dir, ".git", st.st_uid, a)) continue;
         *ret = dir;
         return DEP_OK;
     }
@@ -146,6 +159,10 @@ dep_status workspace_open(arena *a, const workspace_opts *o, workspace **ret, de
     if (w->dirs.warning.n)
         diags_add(&w->diags, (diag){.severity = SEV_WARNING, .code = "SYS001", .msg = w->dirs.warning});
     TRY(find_root(a, o, w->dirs.home, &w->root, err));
+    // As a root of its own, memory would be ordinary files (rule B2).
+    if (workspace_memory_path(w->root))
+        return err_set(err, DEP_ERR_INVALID, STR_FMT " belongs to memory and is no workspace",
+                       STR_ARG(w->root));
     TRY(dir_open(w->root, &w->fd, err));
     arena_defer_close(a, w->fd);
     str why = {0}, main_checkout = worktree_main_checkout(a, w->fd, w->root, &why);

@@ -19,13 +19,13 @@ str worktree_main_checkout(arena *a, int root_fd, str root, str *why) {
     if (!str_starts(text, S("gitdir: "))) return (str){0};
     str gitdir = one_line(str_sub(text, 8, text.n));
     size_t at = str_find(gitdir, S("/.git/worktrees/"));
-    if (at == SIZE_MAX || gitdir.p[0] != '/')
-        return (str){0}; // a submodule or a separate git directory: nothing shared
+    if (at == SIZE_MAX) return (str){0}; // a submodule or a separate git directory: nothing shared
     str refused = S("this looks like a linked worktree, but its main checkout does not name it back: memory "
                     "is kept here");
     str main_root = str_sub(gitdir, 0, at),
         id = str_sub(gitdir, at + sizeof "/.git/worktrees/" - 1, gitdir.n);
-    if (!id.n || str_chr(id, '/') != SIZE_MAX || str_find(gitdir, S("/..")) != SIZE_MAX) {
+    if (gitdir.p[0] != '/' || !id.n || str_chr(id, '/') != SIZE_MAX ||
+        str_find(gitdir, S("/..")) != SIZE_MAX) {
         *why = refused;
         return (str){0};
     }

@@ -89,16 +89,6 @@ dep_status access_path(const toolset *t, arena *a, str arg, str *rel, dep_err *e
     return DEP_OK;
 }
 
-bool access_memory(str rel) {
-    // Also the memory of a workspace that lies within this one.
-    str head;
-    for (bool more = true; more;) {
-        if (memory_path(rel)) return true;
-        more = str_cut(rel, '/', &head, &rel);
-    }
-    return false;
-}
-
 static bool within_deputy(str rel) {
     str head;
     for (bool more = true; more;) {
@@ -126,13 +116,13 @@ static bool in_source(const toolset *t, str rel) {
 }
 
 bool access_allowed(const toolset *t, str rel) {
-    if (access_memory(rel) || path_sensitive(rel)) return false;
+    if (workspace_memory_path(rel) || path_sensitive(rel)) return false;
     if (!t->g->read.bounded || path_under(rel, t->g->read.prefixes.p, t->g->read.prefixes.n)) return true;
     return in_source(t, rel);
 }
 
 bool access_may_descend(const toolset *t, str rel) {
-    if (access_memory(rel)) return false;
+    if (workspace_memory_path(rel)) return false;
     if (!t->g->read.bounded || !rel.n) return true;
     for (vec_each(const held_prefix, p, &t->prefixes))
         if (path_under(rel, &p->path, 1) || path_under(p->path, &rel, 1)) return true;
@@ -180,7 +170,7 @@ static dep_status check_target(const toolset *t, arena *a, const opened_file *f,
     if (!real_path(t, a, f, &real))
         return err_set(err, DEP_ERR_REFUSED, "\"" STR_FMT "\" is a link, and where it leads cannot be told",
                        STR_ARG(f->rel));
-    if (access_memory(real)) return is_memory(f->rel, err);
+    if (workspace_memory_path(real)) return is_memory(f->rel, err);
     const char *why = path_sensitive(real);
     if (why) return is_sensitive(f->rel, why, err);
     if (within_deputy(real) || !access_allowed(t, real))
@@ -234,7 +224,7 @@ static dep_status open_bounded(const toolset *t, arena *a, opened_file *f, dep_e
 
 dep_status access_open(toolset *t, arena *a, str rel, opened_file *ret, dep_err *err) {
     if (!rel.n) return err_set(err, DEP_ERR_REFUSED, "that is the workspace itself, not a file");
-    if (access_memory(rel)) return is_memory(rel, err);
+    if (workspace_memory_path(rel)) return is_memory(rel, err);
     const char *why = path_sensitive(rel);
     if (why) return is_sensitive(rel, why, err);
     *ret = (opened_file){.fd = -1, .rel = rel};

@@ -61,8 +61,6 @@ typedef struct {
 [[nodiscard]] dep_status access_open(toolset *t, arena *a, str rel, opened_file *ret, dep_err *err);
 // path below root: true, and *rest is what stands behind root, without slashes before it.
 bool access_below_root(str root, str path, str *rest);
-// Is that memory, of this workspace or of one that lies within it, as far as the path tells?
-bool access_memory(str rel);
 bool access_allowed(const toolset *t, str rel); // a file of that path may be opened, as far as the path tells
 bool access_may_descend(const toolset *t, str rel); // a directory may hold allowed files
 

@@ -160,7 +160,7 @@ static dep_status take_start(walk_state *s, const dep_err *why, dep_err *err) {
 
 dep_status walk_files(tool_ctx *c, tool_walk *w, dep_err *err) {
     walk_state s = {.c = c, .w = w};
-    if (access_memory(w->start))
+    if (workspace_memory_path(w->start))
         return err_set(err, DEP_ERR_REFUSED,
                        "\"" STR_FMT "\" belongs to memory, which only the memory tools reach",
                        STR_ARG(w->start));
