@@ -100,6 +100,8 @@ typedef struct model_provider model_provider;
 // unencrypted to another machine; INVALID otherwise. Released with the arena. One thread at a time.
 [[nodiscard]] dep_status model_open(arena *a, const model_config *c, const sys_clock *clock,
                                     model_provider **ret, dep_err *err);
+// Can clients that need a network be loaded here? NOT_FOUND names what is missing. Nothing is connected.
+[[nodiscard]] dep_status model_can_connect(dep_err *err);
 // One model call, blocking. On failure *ret still holds what had streamed before (whole blocks, and text so
 // far; half a tool call never). A server that asks to wait at most a minute is waited for. Errors: NOT_FOUND
 // (libcurl is missing), INVALID (`quote`: nothing to search), NETWORK, TIMEOUT, PROVIDER (with the API's

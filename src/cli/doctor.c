@@ -85,6 +85,18 @@ static void check_models(doctor *d) {
         line(d, NOTE, "models", S("ANTHROPIC_API_KEY is set: deputy models add anthropic"));
 }
 
+// Libraries that are loaded when they are first needed: what does not work without them.
+static void check_libraries(doctor *d) {
+    dep_err err;
+    bool network = model_can_connect(&err) == DEP_OK, detect = decode_can_detect();
+    line(d, network ? FINE : d->c->w->config.providers.n ? BROKEN : NOTE, "libcurl",
+         network ? S("language models can be reached through it") : str_z(err.msg));
+    line(d, detect ? FINE : NOTE, "uchardet",
+         detect ? S("tells legacy encodings apart")
+                : S("libuchardet.so.0 cannot be loaded: text that is not Unicode is taken for GB18030 or "
+                    "windows-1252; apt install libuchardet0"));
+}
+
 static void check_agents(doctor *d) {
     cli *c = d->c;
     size_t counts[5] = {0};
@@ -113,6 +125,7 @@ int verb_doctor(cli *c) {
     line(&d, file_has_openat2() ? FINE : NOTE, "openat2",
          file_has_openat2() ? S("the kernel resolves paths beneath descriptors")
                             : S("missing: paths are walked one component at a time, and links are refused"));
+    check_libraries(&d);
     check_dirs(&d);
     check_store(&d);
     check_models(&d);

@@ -146,5 +146,26 @@ def test_doctor(box):
     box.exits("agents still lists", box.run("agents"), FINE, out="one", err="switches are not read")
 
 
+def verdict(result, check):
+    return next((r["verdict"], r["detail"]) for r in result.json() if r["check"] == check)
+
+
+def test_doctor_without_libraries(box):
+    for name in ("libcurl", "uchardet"):
+        box.equal(f"{name} is there", verdict(box.run("doctor", "--json"), name)[0], "ok")
+    for soname in ("libcurl.so.4", "libuchardet.so.0"):
+        box.write(soname, "no library", box.tmp / "lib")
+    without = {"LD_LIBRARY_PATH": str(box.tmp / "lib")}
+    answer = box.run("doctor", "--json", env=without)
+    box.equal("nothing is broken while nobody is to be reached", answer.code, FINE)
+    for name, package in (("libcurl", "libcurl4"), ("uchardet", "libuchardet0")):
+        word, detail = verdict(answer, name)
+        box.check(f"without {name}: a note with the package", word == "note" and package in detail, answer)
+    box.run("models", "add", "anthropic")
+    answer = box.run("doctor", "--json", env=without)
+    box.check("a provider that cannot be reached is broken",
+              answer.code == ERRORS and verdict(answer, "libcurl")[0] == "broken", answer)
+
+
 if __name__ == "__main__":
     main(globals())
