@@ -7,8 +7,8 @@
 
 #define COUNT(x) (sizeof(x) / sizeof *(x))
 
-static const str servers[] = {S_INIT("crm"), S_INIT("crm.eu"), S_INIT("crm.eu.test"), S_INIT("a.b.c.d"),
-                              S_INIT("docs-2")};
+static const str servers[] = {S_INIT("crm"),     S_INIT("crm.eu"), S_INIT("crm.eu.test"),
+                              S_INIT("a.b.c.d"), S_INIT("docs-2"), S_INIT("web")};
 
 static dep_status parse(arena *a, const char *text, gate *g, dep_err *err) {
     return gate_parse(a, str_z(text), servers, COUNT(servers), g, err);
@@ -92,6 +92,7 @@ static void test_policy_gate__the_longest_server_name_wins(void **state) {
         {"mcp.a.b.c", "a", "b.c"}, // no such server: the first piece, which then matches nothing
         {"mcp.docs-2.get", "docs-2", "get"},
         {"mcp.other.x", "other", "x"},
+        {"mcp.web", "web", ""}, // a server may be called as a group is: the two are never mistaken
         {"mcp.", NULL, "no server"},
         {"mcp..x", NULL, "no server"},
         {"mcp.crm.", NULL, "no tool"},
@@ -129,6 +130,10 @@ static void test_policy_gate__a_gate_reaches_its_own_calls_and_no_others(void **
         {"read", "grep", "", "", false},
         {"fs", "grep", "", "", true},
         {"fs", "write", "", "", false},
+        {"web", "WebFetch", "", "", true},
+        {"web", "mcp", "web", "find", false},
+        {"mcp.web", "WebFetch", "", "", false},
+        {"mcp.web", "mcp", "web", "find", true},
         {"fs_write", "edit", "", "", true},
         {"memory", "memory_search", "", "", true},
         {"core.load_tools", "load_tools", "", "", true},

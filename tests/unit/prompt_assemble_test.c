@@ -239,7 +239,11 @@ static void test_prompt_assemble__deferred_tools_are_one_line_of_names(void **st
     // Loaded tools go last, in the order of loading, and nothing before them moves.
     assert_int_equal(first.n, 3);
     assert_int_equal(later.n, 5);
-    for (size_t i = 0; i < first.n; i++) assert_true(str_eq(first.p[i].name, later.p[i].name));
+    for (size_t i = 0; i < first.n; i++) {
+        assert_true(str_eq(first.p[i].name, later.p[i].name));
+        assert_true(str_eq(first.p[i].description, later.p[i].description));
+        assert_true(str_eq(first.p[i].schema, later.p[i].schema));
+    }
     assert_true(str_eq(later.p[3].name, S("grep")) && str_eq(later.p[4].name, S("glob")));
     arena_free(a);
 }
