@@ -60,8 +60,11 @@ static void check_store(doctor *d) {
     dep_err err;
     bool fine = workspace_store(c->w, true, &err) == DEP_OK;
     if (fine && c->w->store) fine = store_check(c->w->store, &err) == DEP_OK;
+    str notice = fine && c->w->store ? store_notice(c->w->store) : (str){0};
     if (!fine) {
         line(d, BROKEN, "database", str_z(err.msg));
+    } else if (notice.n) {
+        line(d, NOTE, "database", notice);
     } else {
         line(d, FINE, "database",
              c->w->store ? S("passes its integrity check") : S("none yet: the first run makes it"));
@@ -89,8 +92,11 @@ static void check_models(doctor *d) {
 static void check_libraries(doctor *d) {
     dep_err err;
     bool network = model_can_connect(&err) == DEP_OK, detect = decode_can_detect();
-    line(d, network ? FINE : d->c->w->config.providers.n ? BROKEN : NOTE, "libcurl",
-         network ? S("language models can be reached through it") : str_z(err.msg));
+    line(d,
+         network                       ? FINE
+         : d->c->w->config.providers.n ? BROKEN
+                                       : NOTE,
+         "libcurl", network ? S("language models can be reached through it") : str_z(err.msg));
     line(d, detect ? FINE : NOTE, "uchardet",
          detect ? S("tells legacy encodings apart")
                 : S("libuchardet.so.0 cannot be loaded: text that is not Unicode is taken for GB18030 or "

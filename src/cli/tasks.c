@@ -16,8 +16,12 @@ static int open_store(cli *c) {
         if (store_recover(c->w->store, &interrupted, &err) != DEP_OK) say(c, "%s", err.msg);
         return EXIT_FINE;
     }
-    say(c, "read only: %s", err.msg);
-    return workspace_store(c->w, true, &err) == DEP_OK ? EXIT_FINE : fail(c, &err);
+    // The notice says more than the error: what is not seen.
+    dep_err why;
+    if (workspace_store(c->w, true, &why) != DEP_OK) return fail(c, &why);
+    str notice = c->w->store ? store_notice(c->w->store) : (str){0};
+    say(c, "read only: " STR_FMT, STR_ARG(notice.n ? notice : str_z(err.msg)));
+    return EXIT_FINE;
 }
 
 static void row_json(jw *w, const delegation_row *r, arena *a) {

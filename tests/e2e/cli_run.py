@@ -1,6 +1,7 @@
 """run, tasks and replay: with the built-in `quote` model and with a scripted Anthropic server. What the model gets, what the
 person sees, how each kind of end is told, and what is kept."""
 
+import ctypes
 import json
 import os
 import signal
@@ -350,6 +351,26 @@ def test_state_that_cannot_be_written(box):
         box.equal("nothing was sent", server.requests(), [])
     box.exits("looking works all the same", box.run("agents", env=blocked), FINE, out="sys")
     box.exits("doctor names it", box.run("doctor", env=blocked), ERRORS, out="broken")
+
+
+def bound_by_modes():
+    """Takes from root, for the program to come, what lets it pass over file modes."""
+    PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 24, 1, 2
+    for capability in (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH):
+        ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
+
+
+def test_state_that_can_only_be_read(box):
+    quoting(box)
+    ran = box.run("run", "one", "spout", "--json").json()
+    state = box.state / "deputy"
+    for path in state.iterdir():
+        path.chmod(0o700 if path.is_dir() else 0o400)
+    state.chmod(0o500)
+    for argv in (["tasks"], ["replay", ran["id"]]):
+        answer = box.run(*argv, preexec_fn=bound_by_modes)
+        box.exits(f"{argv[0]} says what is not seen", answer, FINE, out="spout", err="nothing that runs now is seen")
+    box.exits("doctor too", box.run("doctor", preexec_fn=bound_by_modes), FINE, out="nothing that runs now is seen")
 
 
 def test_closed_pipe_and_full_disk(box):
