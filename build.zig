@@ -197,6 +197,7 @@ const suites = [_][]const u8{
     "base_str",
     "base_sys",
     "base_utf8",
+    "capability_access",
     "capability_resolve",
     "config_config",
     "definition_diagnostics",
@@ -268,6 +269,7 @@ const bench_programs = [_][]const u8{
 /// Relative to tests/support/, linked into every unit suite.
 const support_files = [_][]const u8{
     "dir_fixture.c",
+    "grant_fixture.c",
     "support.c",
     "ws_fixture.c",
 };

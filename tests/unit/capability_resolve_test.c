@@ -1,96 +1,12 @@
 // Resolution: what a definition gets on a host, and one row for every declared item. Hosts here are plain
 // values; each test says what exists.
-#include "support/support.h"
-#include <deputy/capability.h>
+#include "support/grant_fixture.h"
 #include <deputy/json.h>
 #include <deputy/prompt.h>
 #include <stdio.h>
 #include <string.h>
 
 #define COUNT(x) (sizeof(x) / sizeof *(x))
-#define HEAD "name: x\ndescription: d\nprompt: p\n"
-
-typedef struct {
-    arena *a;
-    host h;
-    definition def;
-    grant g;
-    diags d;
-} resolved;
-
-// A host that has every tool and nothing else.
-static host full_host(void) {
-    host h = {.workspace = S("/workspace"),
-              .turns = 60,
-              .minutes = 30,
-              .idle_seconds = 120,
-              .tokens = 2000000,
-              .tool_bytes = 1000,
-              .run_bytes = 2000,
-              .default_model = S("quote/passages"),
-              .default_model_origin = S("the built-in default")};
-    size_t n;
-    toolspec_all(&n);
-    for (size_t i = 0; i < n; i++) h.tools[i] = true;
-    return h;
-}
-
-static resolved start(void) {
-    resolved r = {.a = arena_new(), .h = full_host()};
-    r.d = diags_new(r.a);
-    vec_push(r.a, &r.h.models, S("quote"));
-    return r;
-}
-
-static void parse_in(resolved *r, def_layer layer, str tail) {
-    dep_err err;
-    diags d = diags_new(r->a);
-    str text = str_fmt(r->a, HEAD STR_FMT, STR_ARG(tail));
-    assert_int_equal(
-        definition_parse(r->a, S("x.yaml"), S("x.yaml"), layer, text, false, &r->def, NULL, &d, &err),
-        DEP_OK);
-    for (vec_each(const diag, it, &d.items))
-        if (it->severity == SEV_ERROR) fail_msg(STR_FMT "\n" STR_FMT, STR_ARG(it->msg), STR_ARG(text));
-}
-
-static void resolve_as(resolved *r, agent_role role) {
-    dep_err err;
-    assert_int_equal(resolve(r->a, &r->def, &r->h, role, &r->g, &r->d, &err), DEP_OK);
-}
-
-static resolved on_full(const char *tail) {
-    resolved r = start();
-    parse_in(&r, LAYER_WORKSPACE, str_z(tail));
-    resolve_as(&r, ROLE_DELEGATE);
-    return r;
-}
-
-// Tools in order: "read", "-read" when deferred, "read!" when it asks first.
-static str tools_of(resolved *r) {
-    buf b = buf_new(r->a, 0);
-    for (vec_each(const grant_tool, t, &r->g.tools))
-        buf_addf(&b, "%s%s%s%s", b.n ? " " : "", t->deferred ? "-" : "", t->spec->name, t->gated ? "!" : "");
-    return buf_str(&b);
-}
-
-static void assert_tools(resolved *r, const char *want) {
-    str got = tools_of(r);
-    if (!str_eq(got, str_z(want))) fail_msg("want: %s\ngot:  " STR_FMT, want, STR_ARG(got));
-}
-
-static const report_row *row(const resolved *r, const char *dimension, const char *name) {
-    for (vec_each(const report_row, x, &r->g.report))
-        if (strcmp(x->dimension, dimension) == 0 && str_eq(x->name, str_z(name))) return x;
-    return NULL;
-}
-
-static void assert_row(const resolved *r, const char *dimension, const char *name, item_state state,
-                       const char *says) {
-    const report_row *x = row(r, dimension, name);
-    if (!x) fail_msg("no row %s %s", dimension, name);
-    if (x->state != state || str_find(x->reason, str_z(says)) == SIZE_MAX)
-        fail_msg("%s %s: %s, " STR_FMT, dimension, name, item_state_name(x->state), STR_ARG(x->reason));
-}
 
 // Everything that comes out, as bytes.
 static str all_of(resolved *r) {
@@ -100,7 +16,7 @@ static str all_of(resolved *r) {
     offered_tools offered = {0};
     grant_json(&b, &r->g);
     report_json(&b, &r->g);
-    buf_add(&b, tools_of(r));
+    buf_add(&b, grant_tools_text(r));
     assert_int_equal(assemble(r->a, &r->g, &p, &err), DEP_OK);
     buf_add(&b, p.text);
     prompt_tools(r->a, &r->g, NULL, &offered);
@@ -113,7 +29,7 @@ static str all_of(resolved *r) {
 
 static void test_capability_resolve__a_definition_gets_exactly_what_it_names(void **state) {
     (void)state;
-    resolved r = on_full("tools: [read]\n");
+    resolved r = grant_on_full("tools: [read]\n");
     assert_tools(&r, "read");
     assert_int_equal(r.g.report.n, 1);
     assert_row(&r, "tools", "read", ITEM_GRANTED, "");
@@ -132,11 +48,11 @@ static void test_capability_resolve__a_host_that_grows_widens_no_definition(void
         "tools: [read]\n", "tools: [read, bash]\nskills: [a]\nresident: [read]\n",
         "tools: [read]\nmcp: {servers: [crm]}\nmemory: private\nknowledge: [{name: M, path: d}]\n"};
     for (size_t i = 0; i < COUNT(tails); i++) {
-        resolved bare = start(), grown = start();
+        resolved bare = grant_start(), grown = grant_start();
         size_t n;
         const tool_spec *all = toolspec_all(&n);
-        parse_in(&bare, LAYER_WORKSPACE, str_z(tails[i]));
-        parse_in(&grown, LAYER_WORKSPACE, str_z(tails[i]));
+        grant_parse(&bare, LAYER_WORKSPACE, str_z(tails[i]));
+        grant_parse(&grown, LAYER_WORKSPACE, str_z(tails[i]));
         // The bare host lacks every tool that the file does not lead to.
         for (size_t t = 0; t < n; t++) {
             bool named = all[t].flags & (TOOL_DIMENSION | TOOL_CORE);
@@ -149,8 +65,8 @@ static void test_capability_resolve__a_host_that_grows_widens_no_definition(void
         vec_push(bare.a, &bare.h.servers, ((host_server){.name = S("crm")}));
         vec_push(grown.a, &grown.h.servers, ((host_server){.name = S("crm")}));
         vec_push(grown.a, &grown.h.servers, ((host_server){.name = S("mail")}));
-        resolve_as(&bare, ROLE_DELEGATE);
-        resolve_as(&grown, ROLE_DELEGATE);
+        grant_resolve(&bare, ROLE_DELEGATE);
+        grant_resolve(&grown, ROLE_DELEGATE);
         assert_true(str_eq(all_of(&bare), all_of(&grown)));
         arena_free(bare.a);
         arena_free(grown.a);
@@ -159,8 +75,8 @@ static void test_capability_resolve__a_host_that_grows_widens_no_definition(void
 
 static void test_capability_resolve__order_spelling_and_doubles_change_no_byte(void **state) {
     (void)state;
-    resolved x = on_full("tools: [glob, read, glob, webfetch]\nresident: [glob, WEBFETCH]\n"),
-             y = on_full("tools: [WebFetch, READ, Glob]\nresident: [webfetch, GLOB, glob]\n");
+    resolved x = grant_on_full("tools: [glob, read, glob, webfetch]\nresident: [glob, WEBFETCH]\n"),
+             y = grant_on_full("tools: [WebFetch, READ, Glob]\nresident: [webfetch, GLOB, glob]\n");
     // DEF: the table's order, whatever the file's is.
     assert_tools(&x, "-read glob WebFetch! available_tools load_tools");
     buf a = buf_new(x.a, 0), b = buf_new(y.a, 0);
@@ -173,7 +89,7 @@ static void test_capability_resolve__order_spelling_and_doubles_change_no_byte(v
 
 static void test_capability_resolve__all_is_the_grantable_list_and_no_dimension(void **state) {
     (void)state;
-    resolved r = on_full("tools: all\nresident: [read]\n");
+    resolved r = grant_on_full("tools: all\nresident: [read]\n");
     assert_tools(
         &r, "-bash! read -write! -edit! -glob -grep -task_output -task_stop -WebFetch! -WebSearch! -todo "
             "available_tools load_tools");
@@ -184,17 +100,17 @@ static void test_capability_resolve__all_is_the_grantable_list_and_no_dimension(
 
 static void test_capability_resolve__a_tool_without_a_body_is_a_row(void **state) {
     (void)state;
-    resolved r = start();
+    resolved r = grant_start();
     r.h.tools[toolspec_index(toolspec_find(S("bash")))] = false;
-    parse_in(&r, LAYER_WORKSPACE, S("tools: [read, bash]\n"));
-    resolve_as(&r, ROLE_DELEGATE);
+    grant_parse(&r, LAYER_WORKSPACE, S("tools: [read, bash]\n"));
+    grant_resolve(&r, ROLE_DELEGATE);
     assert_tools(&r, "read");
     assert_row(&r, "tools", "bash", ITEM_MISSING, "not in this host's toolset");
     arena_free(r.a);
-    r = start();
+    r = grant_start();
     r.h.tools[toolspec_index(toolspec_find(S("bash")))] = false;
-    parse_in(&r, LAYER_WORKSPACE, S("tools: [bash]\n"));
-    resolve_as(&r, ROLE_DELEGATE);
+    grant_parse(&r, LAYER_WORKSPACE, S("tools: [bash]\n"));
+    grant_resolve(&r, ROLE_DELEGATE);
     assert_int_equal(r.g.refusal_status, DEP_ERR_INVALID);
     assert_true(str_find(r.g.refusal, S("no tool")) != SIZE_MAX);
     arena_free(r.a);
@@ -235,9 +151,9 @@ static void test_capability_resolve__sixteen_combinations_of_axes_grant_their_to
                     granted = granted || (set >> i & 1 && strcmp(own[i][k], order[t]) == 0);
             if (granted) buf_addf(&want, "%s%s", want.n ? " " : "", order[t]);
         }
-        resolved r = start();
-        parse_in(&r, LAYER_WORKSPACE, buf_str(&text));
-        resolve_as(&r, ROLE_DELEGATE);
+        resolved r = grant_start();
+        grant_parse(&r, LAYER_WORKSPACE, buf_str(&text));
+        grant_resolve(&r, ROLE_DELEGATE);
         assert_tools(&r, str_cz(a, buf_str(&want)));
         for (size_t i = 0; i < 4; i++) {
             char tool[16];
@@ -249,12 +165,12 @@ static void test_capability_resolve__sixteen_combinations_of_axes_grant_their_to
         arena_free(r.a);
         arena_free(a);
     }
-    resolved r = on_full("tools: [bash, read]\n");
+    resolved r = grant_on_full("tools: [bash, read]\n");
     assert_tools(&r, "bash! read");
     assert_false(r.g.read.bounded || r.g.run.bounded);
     arena_free(r.a);
     // The whole workspace is no narrowing.
-    r = on_full("tools: [read]\npermissions: {read: [.]}\n");
+    r = grant_on_full("tools: [read]\npermissions: {read: [.]}\n");
     assert_row(&r, "tools", "read", ITEM_GRANTED, "");
     arena_free(r.a);
 }
@@ -263,7 +179,7 @@ static void test_capability_resolve__sixteen_combinations_of_axes_grant_their_to
 
 static void test_capability_resolve__skills_are_granted_missing_withheld_or_hidden(void **state) {
     (void)state;
-    resolved r = start();
+    resolved r = grant_start();
     vec_push(r.a, &r.h.skills,
              ((host_skill){.name = S("tone-guide"), .description = S("T"), .location = S("s/t/SKILL.md")}));
     vec_push(
@@ -271,9 +187,9 @@ static void test_capability_resolve__skills_are_granted_missing_withheld_or_hidd
         ((host_skill){.name = S("strange"), .withheld = S("not trusted"), .location = S("s/s/SKILL.md")}));
     vec_push(r.a, &r.h.skills,
              ((host_skill){.name = S("deploy"), .hidden = true, .location = S("s/d/SKILL.md")}));
-    parse_in(&r, LAYER_WORKSPACE,
-             S("tools: [read]\nskills: [tone-guide, tone-giude, strange, deploy, Tone-Guide]\n"));
-    resolve_as(&r, ROLE_DELEGATE);
+    grant_parse(&r, LAYER_WORKSPACE,
+                S("tools: [read]\nskills: [tone-guide, tone-giude, strange, deploy, Tone-Guide]\n"));
+    grant_resolve(&r, ROLE_DELEGATE);
     assert_tools(&r, "read use_skill");
     assert_row(&r, "skills", "tone-guide", ITEM_GRANTED, "");
     assert_row(&r, "skills", "tone-giude", ITEM_MISSING, "did you mean `tone-guide`?");
@@ -286,13 +202,13 @@ static void test_capability_resolve__skills_are_granted_missing_withheld_or_hidd
     arena_free(r.a);
 
     // None left: no use_skill, and a row that says so where it was asked for.
-    r = start();
-    parse_in(&r, LAYER_WORKSPACE, S("tools: [read, use_skill]\nskills: [gone]\n"));
-    resolve_as(&r, ROLE_DELEGATE);
+    r = grant_start();
+    grant_parse(&r, LAYER_WORKSPACE, S("tools: [read, use_skill]\nskills: [gone]\n"));
+    grant_resolve(&r, ROLE_DELEGATE);
     assert_tools(&r, "read");
     assert_row(&r, "tools", "use_skill", ITEM_REFUSED, "none of the declared skills");
     arena_free(r.a);
-    r = on_full("tools: [read, use_skill]\n");
+    r = grant_on_full("tools: [read, use_skill]\n");
     assert_tools(&r, "read");
     assert_row(&r, "tools", "use_skill", ITEM_REFUSED, "no skills are declared");
     arena_free(r.a);
@@ -301,12 +217,12 @@ static void test_capability_resolve__skills_are_granted_missing_withheld_or_hidd
 static void test_capability_resolve__a_source_without_files_stays(void **state) {
     (void)state;
     static const size_t counts[] = {12, 0};
-    resolved r = start();
+    resolved r = grant_start();
     r.h.source_files = counts;
-    parse_in(&r, LAYER_WORKSPACE,
-             S("tools: [read]\nknowledge: [{name: Manual, path: docs, exclude: docs/old}, {name: Later, "
-               "path: later}]\n"));
-    resolve_as(&r, ROLE_DELEGATE);
+    grant_parse(&r, LAYER_WORKSPACE,
+                S("tools: [read]\nknowledge: [{name: Manual, path: docs, exclude: docs/old}, {name: Later, "
+                  "path: later}]\n"));
+    grant_resolve(&r, ROLE_DELEGATE);
     assert_tools(&r, "read kb_search");
     assert_row(&r, "knowledge", "Manual", ITEM_GRANTED, "12 files");
     assert_row(&r, "knowledge", "Later", ITEM_MISSING, "files may come");
@@ -315,10 +231,10 @@ static void test_capability_resolve__a_source_without_files_stays(void **state) 
                 SIZE_MAX);
     arena_free(r.a);
     // Without the tool the source is a row, and nothing searches it.
-    r = start();
+    r = grant_start();
     r.h.tools[toolspec_index(toolspec_find(S("kb_search")))] = false;
-    parse_in(&r, LAYER_WORKSPACE, S("tools: [read]\nknowledge: [{name: Manual, path: docs}]\n"));
-    resolve_as(&r, ROLE_DELEGATE);
+    grant_parse(&r, LAYER_WORKSPACE, S("tools: [read]\nknowledge: [{name: Manual, path: docs}]\n"));
+    grant_resolve(&r, ROLE_DELEGATE);
     assert_tools(&r, "read");
     assert_int_equal(r.g.sources.n, 0);
     assert_row(&r, "knowledge", "Manual", ITEM_MISSING, "kb_search");
@@ -328,26 +244,26 @@ static void test_capability_resolve__a_source_without_files_stays(void **state) 
 // Reference row F26: not configured, switched off and never declared are three things.
 static void test_capability_resolve__servers_unconfigured_disabled_and_undeclared_differ(void **state) {
     (void)state;
-    resolved r = start();
+    resolved r = grant_start();
     vec_push(r.a, &r.h.servers, ((host_server){.name = S("crm")}));
     vec_push(r.a, &r.h.servers, ((host_server){.name = S("github"), .state = SERVER_DISABLED}));
     vec_push(r.a, &r.h.servers, ((host_server){.name = S("mail")}));
-    parse_in(&r, LAYER_WORKSPACE, S("tools: [read]\nmcp: {servers: [crm, github, gihtub, other]}\n"));
-    resolve_as(&r, ROLE_DELEGATE);
+    grant_parse(&r, LAYER_WORKSPACE, S("tools: [read]\nmcp: {servers: [crm, github, gihtub, other]}\n"));
+    grant_resolve(&r, ROLE_DELEGATE);
     assert_tools(&r, "read mcp!");
     assert_row(&r, "mcp", "crm", ITEM_GRANTED, "");
     assert_row(&r, "mcp", "github", ITEM_DISABLED, "switched off");
     assert_row(&r, "mcp", "gihtub", ITEM_UNCONNECTED, "did you mean `github`?");
     assert_row(&r, "mcp", "other", ITEM_UNCONNECTED, "not configured");
-    assert_null(row(&r, "mcp", "mail"));
+    assert_null(grant_row(&r, "mcp", "mail"));
     for (vec_each(const host_server, s, &r.g.servers)) assert_false(str_eq(s->name, S("mail")));
     arena_free(r.a);
     // No gateway in this version: everything declared is a row, nothing is mounted.
-    r = start();
+    r = grant_start();
     r.h.tools[toolspec_index(toolspec_find(S("mcp")))] = false;
     vec_push(r.a, &r.h.servers, ((host_server){.name = S("crm")}));
-    parse_in(&r, LAYER_WORKSPACE, S("tools: [read]\nmcp: {servers: [crm]}\n"));
-    resolve_as(&r, ROLE_DELEGATE);
+    grant_parse(&r, LAYER_WORKSPACE, S("tools: [read]\nmcp: {servers: [crm]}\n"));
+    grant_resolve(&r, ROLE_DELEGATE);
     assert_tools(&r, "read");
     assert_row(&r, "mcp", "crm", ITEM_UNCONNECTED, "not yet");
     assert_row(&r, "tools", "mcp", ITEM_MISSING, "not yet");
@@ -357,200 +273,23 @@ static void test_capability_resolve__servers_unconfigured_disabled_and_undeclare
 
 static void test_capability_resolve__memory_comes_whole_or_says_why_not(void **state) {
     (void)state;
-    resolved r = start();
+    resolved r = grant_start();
     vec_push(r.a, &r.h.memory_withheld,
              ((host_named){.name = S("evil.md"), .reason = S("not written by Deputy")}));
-    parse_in(&r, LAYER_WORKSPACE, S("tools: [read]\nmemory: shared\n"));
-    resolve_as(&r, ROLE_DELEGATE);
+    grant_parse(&r, LAYER_WORKSPACE, S("tools: [read]\nmemory: shared\n"));
+    grant_resolve(&r, ROLE_DELEGATE);
     assert_tools(&r, "read memory_write memory_read memory_search");
     assert_row(&r, "memory", "shared", ITEM_GRANTED, "");
     assert_row(&r, "memory", "evil.md", ITEM_WITHHELD, "not written");
     arena_free(r.a);
-    r = start();
+    r = grant_start();
     r.h.memory_unavailable = true;
     r.h.memory_reason = S("a link");
-    parse_in(&r, LAYER_WORKSPACE, S("tools: [read]\nmemory: private\n"));
-    resolve_as(&r, ROLE_DELEGATE);
+    grant_parse(&r, LAYER_WORKSPACE, S("tools: [read]\nmemory: private\n"));
+    grant_resolve(&r, ROLE_DELEGATE);
     assert_tools(&r, "read");
     assert_int_equal(r.g.memory, DEF_MEMORY_NONE);
     assert_row(&r, "memory", "private", ITEM_REFUSED, "a link");
-    arena_free(r.a);
-}
-
-// --- Residency -----------------------------------------------------------------------------------
-
-static void test_capability_resolve__the_loaders_come_with_something_deferred_and_last(void **state) {
-    (void)state;
-    resolved r = on_full("tools: [read, glob]\n");
-    assert_tools(&r, "read glob");
-    arena_free(r.a);
-    r = on_full("tools: [read, glob]\nresident: [fs]\n");
-    assert_tools(&r, "read glob");
-    assert_int_equal(r.g.n_deferred, 0);
-    arena_free(r.a);
-    r = on_full("tools: [read, glob]\nmemory: private\nresident: [memory]\n");
-    assert_tools(&r, "-read -glob memory_write memory_read memory_search available_tools load_tools");
-    assert_int_equal(r.g.n_deferred, 2);
-    assert_row(&r, "tools", "read", ITEM_DEFERRED, "loaded by name");
-    assert_row(&r, "residency", "load_tools", ITEM_GRANTED, "");
-    assert_int_equal(grant_deferred_match(&r.g, S("fs")), 2);
-    assert_int_equal(grant_deferred_match(&r.g, S("READ")), 1);
-    assert_int_equal(grant_deferred_match(&r.g, S("memory")), 0);
-    assert_int_equal(grant_deferred_match(&r.g, S("bash")), 0);
-    arena_free(r.a);
-    r = on_full("tools: [read, glob]\nresident: []\n");
-    assert_tools(&r, "-read -glob available_tools load_tools");
-    arena_free(r.a);
-    // A narrowed tool that is deferred stays narrowed, and says both.
-    r = on_full("tools: [read, glob]\nresident: [glob]\npermissions: {read: [docs]}\n");
-    assert_row(&r, "tools", "read", ITEM_NARROWED, "docs");
-    assert_row(&r, "tools", "read", ITEM_NARROWED, "not in `resident`");
-    arena_free(r.a);
-    r = on_full("tools: [read]\nmcp: {servers: [a.b]}\nresident: [mcp.a.b]\n");
-    assert_tools(&r, "-read mcp! available_tools load_tools");
-    arena_free(r.a);
-}
-
-// Reference row F12: what is offered first changes neither what is had nor what asks.
-static void test_capability_resolve__residency_leaves_reach_and_gates_untouched(void **state) {
-    (void)state;
-    static const char *const residents[] = {"", "resident: [read]\n", "resident: [shell, fs]\n",
-                                            "resident: []\n"};
-    arena *a = arena_new();
-    str first = {0};
-    for (size_t i = 0; i < COUNT(residents); i++) {
-        str tail =
-            str_fmt(a, "tools: [read, bash]\nskills: [s]\napproval: {confirm: [read], review: [bash]}\n%s",
-                    residents[i]);
-        resolved r = on_full(str_cz(a, tail));
-        buf b = buf_new(a, 0);
-        for (vec_each(const grant_tool, t, &r.g.tools))
-            if (!t->core) buf_addf(&b, "%s %d\n", t->spec->name, t->gated);
-        for (vec_each(const gate, g, &r.g.gates)) buf_addf(&b, STR_FMT " %d\n", STR_ARG(g->text), g->review);
-        if (!i) first = buf_str(&b);
-        assert_true(str_eq(buf_str(&b), first));
-        arena_free(r.a);
-    }
-    arena_free(a);
-}
-
-// --- Gates ---------------------------------------------------------------------------------------
-
-static void default_pair(resolved *r) {
-    def_place at = {.file = S("config.yaml"), .line = 3};
-    vec_push(r->a, &r->h.default_gates, ((def_gate){.text = S("read"), .at = at}));
-    vec_push(r->a, &r->h.default_gates, ((def_gate){.text = S("web"), .at = at}));
-    r->h.n_default_confirm = 1;
-}
-
-static void test_capability_resolve__a_pair_replaces_the_default_in_the_system_layer_only(void **state) {
-    (void)state;
-    static const struct {
-        def_layer layer;
-        const char *approval, *want; // gates in effect: confirm as c:, review as r:
-    } cases[] = {
-        {LAYER_WORKSPACE, "", "c:read r:web "},
-        {LAYER_SYSTEM, "", "c:read r:web "},
-        {LAYER_BUILTIN, "", "c:read r:web "},
-        {LAYER_WORKSPACE, "approval: {confirm: [glob]}\n", "c:read c:glob r:web "},
-        {LAYER_BUILTIN, "approval: {confirm: [glob]}\n", "c:read c:glob r:web "},
-        {LAYER_PLUGIN, "approval: {review: [glob]}\n", "c:read r:web r:glob "},
-        {LAYER_SYSTEM, "approval: {confirm: [glob]}\n", "c:glob "}, // the missing half is empty
-        {LAYER_SYSTEM, "approval: {review: [glob]}\n", "r:glob "},
-        {LAYER_SYSTEM, "approval: {confirm: []}\n", ""},
-        {LAYER_WORKSPACE, "approval: {confirm: []}\n", "c:read r:web "},
-    };
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        resolved r = start();
-        default_pair(&r);
-        parse_in(&r, cases[i].layer, str_fmt(r.a, "tools: [read, glob, WebFetch]\n%s", cases[i].approval));
-        resolve_as(&r, ROLE_DELEGATE);
-        buf b = buf_new(r.a, 0);
-        for (vec_each(const gate, g, &r.g.gates))
-            buf_addf(&b, "%c:" STR_FMT " ", g->review ? 'r' : 'c', STR_ARG(g->text));
-        if (!str_eq(buf_str(&b), str_z(cases[i].want)))
-            fail_msg("%zu: want %s, got " STR_FMT, i, cases[i].want, STR_ARG(buf_str(&b)));
-        assert_int_equal(r.d.errors, 0);
-        arena_free(r.a);
-    }
-    // A default gate for a tool that the definition lacks is of no use and no fault.
-    resolved r = start();
-    default_pair(&r);
-    parse_in(&r, LAYER_WORKSPACE, S("tools: [glob]\n"));
-    resolve_as(&r, ROLE_DELEGATE);
-    assert_int_equal(r.g.gates.n, 0);
-    assert_int_equal(r.d.errors, 0);
-    arena_free(r.a);
-}
-
-static void test_capability_resolve__a_gate_that_reaches_nothing_or_two_lists_is_an_error(void **state) {
-    (void)state;
-    static const struct {
-        const char *tail, *code, *says; // NULL: no error
-    } cases[] = {
-        {"tools: [read]\napproval: {confirm: [bash]}\n", "CAP002", "matches nothing"},
-        {"tools: [read]\napproval: {confirm: [fs.raed]}\n", "CAP001", "fs.read"},
-        {"tools: [read]\napproval: {confirm: [kb_search]}\n", "CAP002", "matches nothing"},
-        {"tools: [read]\nknowledge: [{name: M, path: d}]\napproval: {confirm: [kb_search]}\n", NULL, ""},
-        {"tools: [read]\napproval: {confirm: [memory]}\n", "CAP002", "matches nothing"},
-        {"tools: [read]\nmemory: private\napproval: {confirm: [memory]}\n", NULL, ""},
-        {"tools: [read]\nskills: [s]\napproval: {confirm: [use_skill]}\n", NULL, ""},
-        {"tools: [read]\napproval: {confirm: [core.load_tools]}\n", "CAP002", "matches nothing"},
-        {"tools: [read, glob]\nresident: [read]\napproval: {confirm: [core.load_tools]}\n", NULL, ""},
-        {"tools: [read]\nmcp: {servers: [crm]}\napproval: {confirm: [mcp.crn]}\n", "CAP002", "`crm`"},
-        {"tools: [read]\nmcp: {servers: [crm]}\napproval: {confirm: [{server: crm, tool: find}]}\n", NULL,
-         ""},
-        {"tools: [read]\nmcp: {servers: [crm]}\napproval: {confirm: [{server: CRM}]}\n", "CAP002", "`crm`"},
-        {"tools: [read]\napproval: {confirm: [mcp]}\n", "CAP002", "matches nothing"},
-        {"tools: [read]\napproval: {confirm: [read], review: [read]}\n", "CAP003", "reach the same tool"},
-        {"tools: [read, glob]\napproval: {confirm: [fs], review: [glob]}\n", "CAP003", "reach the same tool"},
-        {"tools: [read, glob]\napproval: {confirm: [read], review: [glob]}\n", NULL, ""},
-        {"tools: [read]\nmcp: {servers: [crm]}\napproval: {confirm: [mcp.crm.a], review: [mcp.crm]}\n",
-         "CAP003", "same tool"},
-        {"tools: [read]\nmcp: {servers: [crm]}\napproval: {confirm: [mcp.crm.a], review: [mcp.crm.b]}\n",
-         NULL, ""},
-        {"tools: [read]\nmcp: {servers: [crm]}\napproval: {confirm: [mcp], review: [mcp.crm]}\n", "CAP003",
-         "same tool"},
-        {"tools: [read]\nmcp: {servers: [a, b]}\napproval: {confirm: [mcp.a], review: [mcp.b]}\n", NULL, ""},
-    };
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        resolved r = on_full(cases[i].tail);
-        assert_int_equal(r.d.errors, cases[i].code ? 1 : 0);
-        for (vec_each(const diag, it, &r.d.items)) {
-            if (!str_eq(str_z(it->code), str_z(cases[i].code))) fail_msg("%s: %s", cases[i].tail, it->code);
-            if (str_find(it->msg, str_z(cases[i].says)) == SIZE_MAX &&
-                str_find(it->hint, str_z(cases[i].says)) == SIZE_MAX)
-                fail_msg("%s: " STR_FMT " / " STR_FMT, cases[i].tail, STR_ARG(it->msg), STR_ARG(it->hint));
-            // The place is that of the entry, with its line.
-            assert_true(str_eq(it->file, S("x.yaml")) && it->line > 3 && it->column > 0);
-            assert_true(str_starts(it->source, S("approval:")));
-        }
-        arena_free(r.a);
-    }
-}
-
-static void test_capability_resolve__a_deferred_tool_is_gated_before_it_is_loaded(void **state) {
-    (void)state;
-    resolved r =
-        on_full("tools: [read, glob]\nresident: [read]\napproval: {confirm: [glob, core.load_tools]}\n");
-    assert_tools(&r, "read -glob! available_tools load_tools!");
-    assert_row(&r, "approval", "glob", ITEM_GRANTED, "asks first");
-    arena_free(r.a);
-}
-
-// The longest name wins, also when it is only configured: a gate for crm.eu is none for crm.
-static void test_capability_resolve__gates_see_configured_server_names(void **state) {
-    (void)state;
-    resolved r = start();
-    vec_push(r.a, &r.h.servers, ((host_server){.name = S("crm.eu")}));
-    parse_in(&r, LAYER_WORKSPACE,
-             S("tools: [read]\nmcp: {servers: [crm]}\napproval: {confirm: [mcp.crm.eu.find]}\n"));
-    resolve_as(&r, ROLE_DELEGATE);
-    assert_int_equal(r.d.errors, 1);
-    arena_free(r.a);
-    r = on_full("tools: [read]\nmcp: {servers: [crm]}\napproval: {confirm: [mcp.crm.eu.find]}\n");
-    assert_int_equal(r.d.errors, 0);
-    assert_true(str_eq(r.g.gates.p[0].server, S("crm")) && str_eq(r.g.gates.p[0].mcp_tool, S("eu.find")));
     arena_free(r.a);
 }
 
@@ -558,18 +297,18 @@ static void test_capability_resolve__gates_see_configured_server_names(void **st
 
 static void test_capability_resolve__only_main_delegates(void **state) {
     (void)state;
-    resolved r = start();
-    parse_in(&r, LAYER_BUILTIN, S("tools: [read, glob]\nresident: [read]\n"));
-    resolve_as(&r, ROLE_MAIN);
+    resolved r = grant_start();
+    grant_parse(&r, LAYER_BUILTIN, S("tools: [read, glob]\nresident: [read]\n"));
+    grant_resolve(&r, ROLE_MAIN);
     assert_tools(&r, "read -glob Task TaskWait TaskList TaskStop available_tools load_tools");
-    resolve_as(&r, ROLE_DELEGATE);
+    grant_resolve(&r, ROLE_DELEGATE);
     assert_tools(&r, "read -glob available_tools load_tools");
     const char *const quartet[] = {"Task", "TaskWait", "TaskList", "TaskStop"};
     for (size_t i = 0; i < COUNT(quartet); i++) {
-        assert_null(row(&r, "tools", quartet[i]));
+        assert_null(grant_row(&r, "tools", quartet[i]));
         r.h.tools[toolspec_index(toolspec_find(str_z(quartet[i])))] = false;
     }
-    resolve_as(&r, ROLE_MAIN);
+    grant_resolve(&r, ROLE_MAIN);
     assert_tools(&r, "read -glob available_tools load_tools");
     assert_row(&r, "tools", "Task", ITEM_MISSING, "not yet");
     arena_free(r.a);
@@ -577,7 +316,7 @@ static void test_capability_resolve__only_main_delegates(void **state) {
 
 static void test_capability_resolve__budgets_come_from_the_file_else_from_the_config(void **state) {
     (void)state;
-    resolved r = on_full("tools: [read]\n");
+    resolved r = grant_on_full("tools: [read]\n");
     assert_int_equal(r.g.turns, 60);
     assert_int_equal(r.g.minutes, 30);
     assert_int_equal(r.g.tokens, 2000000);
@@ -585,12 +324,12 @@ static void test_capability_resolve__budgets_come_from_the_file_else_from_the_co
     assert_int_equal(r.g.tool_bytes, 1000);
     assert_int_equal(r.g.run_bytes, 2000);
     arena_free(r.a);
-    r = on_full("tools: [read]\nmaxTurns: 7\nlimits: {minutes: 90, tokens: 5}\n");
+    r = grant_on_full("tools: [read]\nmaxTurns: 7\nlimits: {minutes: 90, tokens: 5}\n");
     assert_int_equal(r.g.turns, 7);
     assert_int_equal(r.g.minutes, 90);
     assert_int_equal(r.g.tokens, 5);
     arena_free(r.a);
-    r = on_full("tools: [read]\nlimits: {cost: 0.5}\n");
+    r = grant_on_full("tools: [read]\nlimits: {cost: 0.5}\n");
     assert_int_equal(r.g.refusal_status, DEP_ERR_NOT_YET);
     assert_row(&r, "limits", "cost", ITEM_REFUSED, "not yet");
     arena_free(r.a);
@@ -598,10 +337,10 @@ static void test_capability_resolve__budgets_come_from_the_file_else_from_the_co
 
 static void test_capability_resolve__a_fault_of_the_config_refuses_everything(void **state) {
     (void)state;
-    resolved r = start();
+    resolved r = grant_start();
     r.h.config_fault = S("config.yaml:3: unknown key `limit`; nothing runs until this is mended");
-    parse_in(&r, LAYER_WORKSPACE, S("tools: [read]\n"));
-    resolve_as(&r, ROLE_DELEGATE);
+    grant_parse(&r, LAYER_WORKSPACE, S("tools: [read]\n"));
+    grant_resolve(&r, ROLE_DELEGATE);
     assert_int_equal(r.g.refusal_status, DEP_ERR_INVALID);
     assert_true(str_eq(r.g.refusal, r.h.config_fault));
     arena_free(r.a);
@@ -609,14 +348,14 @@ static void test_capability_resolve__a_fault_of_the_config_refuses_everything(vo
 
 static void test_capability_resolve__a_model_without_a_provider_is_a_row(void **state) {
     (void)state;
-    resolved r = on_full("tools: [read]\nmodel: quote/passages\n");
+    resolved r = grant_on_full("tools: [read]\nmodel: quote/passages\n");
     assert_int_equal(r.g.report.n, 1);
     assert_true(str_eq(r.g.model, S("quote/passages")) && str_eq(r.g.model_origin, S("x.yaml:5")));
     arena_free(r.a);
-    r = on_full("tools: [read]\nmodel: qoute/a/b\n");
+    r = grant_on_full("tools: [read]\nmodel: qoute/a/b\n");
     assert_row(&r, "model", "qoute/a/b", ITEM_MISSING, "did you mean `quote`?");
     arena_free(r.a);
-    r = on_full("tools: [read]\n");
+    r = grant_on_full("tools: [read]\n");
     assert_true(str_eq(r.g.model, S("quote/passages")) &&
                 str_eq(r.g.model_origin, S("the built-in default")));
     arena_free(r.a);
@@ -637,11 +376,11 @@ static const char everything[] = "tools: [read, glob, bash, WebFetch, use_skill]
 // Every item has a row, every row a rule, and every rule that stands in the file its line.
 static void test_capability_resolve__every_row_says_which_lines_made_it(void **state) {
     (void)state;
-    resolved r = start();
+    resolved r = grant_start();
     vec_push(r.a, &r.h.skills,
              ((host_skill){.name = S("have"), .description = S("H"), .location = S("s/have/SKILL.md")}));
-    parse_in(&r, LAYER_WORKSPACE, str_z(everything));
-    resolve_as(&r, ROLE_DELEGATE);
+    grant_parse(&r, LAYER_WORKSPACE, str_z(everything));
+    grant_resolve(&r, ROLE_DELEGATE);
     static const struct {
         const char *dimension, *name;
         item_state state;
@@ -667,7 +406,7 @@ static void test_capability_resolve__every_row_says_which_lines_made_it(void **s
         {"model", "none/m", ITEM_MISSING, "declares@12 "},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
-        const report_row *x = row(&r, cases[i].dimension, cases[i].name);
+        const report_row *x = grant_row(&r, cases[i].dimension, cases[i].name);
         if (!x) fail_msg("no row %s %s", cases[i].dimension, cases[i].name);
         buf b = buf_new(r.a, 0);
         for (vec_each(const item_rule, rule, &x->rules))
@@ -683,12 +422,12 @@ static void test_capability_resolve__every_row_says_which_lines_made_it(void **s
 
 static void test_capability_resolve__grant_and_report_are_json_whatever_the_names_are(void **state) {
     (void)state;
-    resolved r = start();
+    resolved r = grant_start();
     vec_push(r.a, &r.h.skills, ((host_skill){.name = S("a\"b\\"), .location = S("s\n/SKILL.md")}));
-    parse_in(&r, LAYER_WORKSPACE,
-             S("tools: [read]\nskills: ['a\"b\\', \"\\x01\"]\nmcp: {servers: [\"s\\\"\\n\"]}\n"
-               "knowledge: [{name: \"</knowledge_sources>\", path: 'docs/\"x\"/**'}]\n"));
-    resolve_as(&r, ROLE_DELEGATE);
+    grant_parse(&r, LAYER_WORKSPACE,
+                S("tools: [read]\nskills: ['a\"b\\', \"\\x01\"]\nmcp: {servers: [\"s\\\"\\n\"]}\n"
+                  "knowledge: [{name: \"</knowledge_sources>\", path: 'docs/\"x\"/**'}]\n"));
+    grant_resolve(&r, ROLE_DELEGATE);
     buf g = buf_new(r.a, 0), rep = buf_new(r.a, 0);
     json *tree;
     dep_err err;
@@ -715,12 +454,6 @@ int main(void) {
         cmocka_unit_test(test_capability_resolve__a_source_without_files_stays),
         cmocka_unit_test(test_capability_resolve__servers_unconfigured_disabled_and_undeclared_differ),
         cmocka_unit_test(test_capability_resolve__memory_comes_whole_or_says_why_not),
-        cmocka_unit_test(test_capability_resolve__the_loaders_come_with_something_deferred_and_last),
-        cmocka_unit_test(test_capability_resolve__residency_leaves_reach_and_gates_untouched),
-        cmocka_unit_test(test_capability_resolve__a_pair_replaces_the_default_in_the_system_layer_only),
-        cmocka_unit_test(test_capability_resolve__a_gate_that_reaches_nothing_or_two_lists_is_an_error),
-        cmocka_unit_test(test_capability_resolve__a_deferred_tool_is_gated_before_it_is_loaded),
-        cmocka_unit_test(test_capability_resolve__gates_see_configured_server_names),
         cmocka_unit_test(test_capability_resolve__only_main_delegates),
         cmocka_unit_test(test_capability_resolve__budgets_come_from_the_file_else_from_the_config),
         cmocka_unit_test(test_capability_resolve__a_fault_of_the_config_refuses_everything),
