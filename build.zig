@@ -206,6 +206,7 @@ const suites = [_][]const u8{
     "definition_parse",
     "definition_reach",
     "definition_text",
+    "delegate_run",
     "host_agents",
     "host_workspace",
     "memory_entry",

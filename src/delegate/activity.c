@@ -55,18 +55,25 @@ static void text_item(run *r, buf *from, const char *kind) {
     buf_clear(from);
 }
 
-// Streamed text without secrets, also where one is split over two pieces: what may be the start of one is
+// What streams, without secrets, also where one is split over two pieces: what may be the start of one is
 // held back until more comes, or until the stream ends.
+static str safe_part(run *r, redactor *live, str delta, bool last) {
+    if (!live) return delta;
+    buf safe = buf_new(r->act.a, 0);
+    redact_feed(live, delta, &safe);
+    if (last) redact_end(live, &safe);
+    return buf_str(&safe);
+}
+
 static void take_text(run *r, str delta, bool last) {
-    if (r->live) {
-        buf safe = buf_new(r->act.a, 0);
-        redact_feed(r->live, delta, &safe);
-        if (last) redact_end(r->live, &safe);
-        delta = buf_str(&safe);
-    }
+    delta = safe_part(r, r->live, delta, last);
     if (!delta.n) return;
     buf_add(&r->act.text, delta);
     if (r->sink->text) r->sink->text(r->sink->ctx, delta);
+}
+
+static void take_thinking(run *r, str delta, bool last) {
+    buf_add(&r->act.thinking, safe_part(r, r->live_thinking, delta, last));
 }
 
 static void gather(run *r) {
@@ -87,7 +94,7 @@ void activity_text(run *r, str delta) {
 }
 
 void activity_thinking(run *r, str delta) {
-    buf_add(&r->act.thinking, delta);
+    take_thinking(r, delta, false);
     maybe_write(r);
 }
 
@@ -136,6 +143,7 @@ void activity_status(run *r, deleg_status status, str end_reason) {
 }
 
 void activity_flush(run *r, bool sync) {
+    take_thinking(r, (str){0}, true);
     take_text(r, (str){0}, true);
     gather(r);
     write_batch(r, sync);

@@ -86,7 +86,8 @@ static bool denied(run *r, const model_block *call, str *text) {
 static void run_call(run *r, const model_block *call, model_message *results) {
     int64_t started = r->w->clock->mono_ms(r->w->clock->ctx);
     r->report.tool_calls++;
-    if (r->sink->tool) r->sink->tool(r->sink->ctx, call->name, run_redact(r, r->turn, call->input));
+    if (r->sink->tool)
+        r->sink->tool(r->sink->ctx, run_redact(r, r->turn, call->name), run_redact(r, r->turn, call->input));
     str text;
     if (call->bad_input) {
         answer(r, call, results, S("The arguments are not a JSON object. Send them again as valid JSON."),
@@ -111,7 +112,7 @@ static void run_call(run *r, const model_block *call, model_message *results) {
         memory_written m = result.written;
         m.file = str_dup(r->a, m.file);
         m.sha256 = str_dup(r->a, m.sha256);
-        m.excerpt = str_dup(r->a, m.excerpt);
+        m.excerpt = run_redact(r, r->a, str_dup(r->a, m.excerpt));
         vec_push(r->a, &r->report.memory_writes, m);
     }
     int64_t left = r->grant.run_bytes - r->tool_bytes;

@@ -25,7 +25,7 @@ struct run {
     model_provider *provider;
     str model_name;
     strs secrets;
-    redactor *live; // of text while it streams; NULL without secrets
+    redactor *live, *live_thinking; // of what streams; NULL without secrets
     str id;
     prompt prompt;
     model_messages messages;
@@ -35,7 +35,6 @@ struct run {
     str last_text;      // of the newest answer that had text
     activity act;
     delegate_report report;
-    bool finished;
 };
 
 int64_t run_now(const run *r);
@@ -54,5 +53,6 @@ void activity_flush(run *r, bool sync);
 void run_calls(run *r, const model_blocks *answer, model_message *results);
 
 // --- report.c ------------------------------------------------------------------------------------
-// Makes the report object and stores it with the status.
-[[nodiscard]] dep_status report_store(run *r, deleg_status status, str end_reason, dep_err *err);
+// Makes the report object and stores it with the status. One that cannot be stored is a failed one, and still
+// handed over.
+void report_store(run *r, deleg_status status, str end_reason);

@@ -3,7 +3,7 @@
 #include <deputy/utf8.h>
 
 static void warn(run *r, str text) {
-    vec_push(r->a, &r->report.warnings, text);
+    vec_push(r->a, &r->report.warnings, run_redact(r, r->a, text));
 }
 
 static void collect_warnings(run *r) {
@@ -77,15 +77,20 @@ static str report_json_of(run *r) {
     return buf_str(out);
 }
 
-dep_status report_store(run *r, deleg_status status, str end_reason, dep_err *err) {
+void report_store(run *r, deleg_status status, str end_reason) {
     delegate_report *rep = &r->report;
+    dep_err why;
     rep->status = status;
     rep->end_reason = run_redact(r, r->a, end_reason);
     rep->report = run_redact(r, r->a, r->last_text);
     activity_flush(r, false);
     collect_warnings(r);
     rep->json = run_redact(r, r->a, report_json_of(r));
-    TRY(store_delegation_status(r->w->store, r->id, status, rep->end_reason, rep->json, err));
-    activity_status(r, status, rep->end_reason);
-    return DEP_OK;
+    if (store_delegation_status(r->w->store, r->id, status, rep->end_reason, rep->json, &why) != DEP_OK) {
+        rep->status = DELEG_FAILED;
+        rep->end_reason = str_fmt(r->a, "the report could not be stored: %s (it had ended with: " STR_FMT ")",
+                                  why.msg, STR_ARG(rep->end_reason));
+        rep->json = run_redact(r, r->a, report_json_of(r));
+    }
+    activity_status(r, rep->status, rep->end_reason);
 }

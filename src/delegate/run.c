@@ -15,6 +15,25 @@ static void free_arena(void *p) {
 
 // --- Before it exists ----------------------------------------------------------------------------
 
+// Every value that the configuration takes from the environment, and every key, also of the providers that
+// this run does not use (rule B27). A variable that is not set has no value to hide.
+static void collect_secrets(arena *a, const workspace *w, strs *secrets) {
+    for (vec_each(const config_provider, p, &w->config.providers)) {
+        str rest = p->key, whole, value;
+        dep_err err;
+        if (p->key.n && config_expand(a, p->key, w->getenv, &whole, &err) == DEP_OK)
+            vec_push(a, secrets, whole);
+        for (size_t at; (at = str_find(rest, S("${"))) != SIZE_MAX;) {
+            rest = str_sub(rest, at, rest.n);
+            size_t end = str_chr(rest, '}');
+            if (end == SIZE_MAX) break;
+            if (config_expand(a, str_sub(rest, 0, end + 1), w->getenv, &value, &err) == DEP_OK)
+                vec_push(a, secrets, value);
+            rest = str_sub(rest, end + 1, rest.n);
+        }
+    }
+}
+
 dep_status delegate_model_open(arena *a, workspace *w, str model, model_provider **ret, str *model_name,
                                strs *secrets, dep_err *err) {
     str provider;
@@ -38,9 +57,20 @@ dep_status delegate_model_open(arena *a, workspace *w, str model, model_provider
             err_prefix(err, "the key of the provider \"" STR_FMT "\"", STR_ARG(provider));
             return err->status;
         }
-        if (mc.key.n) vec_push(a, secrets, mc.key);
     }
+    collect_secrets(a, w, secrets);
     return model_open(a, &mc, w->clock, ret, err);
+}
+
+static dep_status refuse_errors(const run *r, const diags *d, dep_err *err) {
+    str first = S("see `deputy check`");
+    for (vec_each(const diag, it, &d->items))
+        if (it->severity == SEV_ERROR) {
+            first = it->msg;
+            break;
+        }
+    return err_set(err, DEP_ERR_INVALID, "\"" STR_FMT "\" has errors: " STR_FMT, STR_ARG(r->def->name),
+                   STR_ARG(first));
 }
 
 static dep_status prepare(run *r, const delegate_opts *o, dep_err *err) {
@@ -53,15 +83,16 @@ static dep_status prepare(run *r, const delegate_opts *o, dep_err *err) {
     diags d = diags_new(r->a);
     host_opts h = {.memory_block = true};
     TRY(workspace_grant(w, r->def, o->role, &h, &r->grant, &d, err));
-    if (d.errors)
-        return err_set(err, DEP_ERR_INVALID, "\"" STR_FMT "\" has errors: " STR_FMT, STR_ARG(r->def->name),
-                       STR_ARG(d.items.p[0].msg));
+    if (d.errors) return refuse_errors(r, &d, err);
     if (r->grant.refusal.n) return err_set(err, r->grant.refusal_status, STR_FMT, STR_ARG(r->grant.refusal));
     r->report.model = o->model.n ? o->model : r->grant.model;
     TRY(delegate_model_open(r->a, w, r->report.model, &r->provider, &r->model_name, &r->secrets, err));
     TRY(assemble(r->a, &r->grant, &r->prompt, err));
     r->prompt.text = run_redact(r, r->a, r->prompt.text);
-    if (r->secrets.n) r->live = redact_new(r->a, r->secrets.p, r->secrets.n);
+    if (r->secrets.n) {
+        r->live = redact_new(r->a, r->secrets.p, r->secrets.n);
+        r->live_thinking = redact_new(r->a, r->secrets.p, r->secrets.n);
+    }
     return DEP_OK;
 }
 
@@ -92,8 +123,8 @@ static dep_status begin(run *r, const delegate_opts *o, dep_err *err) {
                           .description = run_redact(r, r->a, o->description),
                           .model = r->report.model,
                           .definition_hash = r->def->sha256,
-                          .definition = r->def->text,
-                          .grant = buf_str(grant_text),
+                          .definition = run_redact(r, r->a, r->def->text),
+                          .grant = run_redact(r, r->a, buf_str(grant_text)),
                           .status = DELEG_RUNNING,
                           .created_ms = now,
                           .started_ms = now,
@@ -113,11 +144,6 @@ static dep_status begin(run *r, const delegate_opts *o, dep_err *err) {
 }
 
 // --- Ends ----------------------------------------------------------------------------------------
-
-static dep_status end(run *r, deleg_status status, str reason, dep_err *err) {
-    r->finished = true;
-    return report_store(r, status, reason, err);
-}
 
 static bool out_of_budget(run *r, deleg_status *status, str *reason) {
     const grant *g = &r->grant;
@@ -156,7 +182,7 @@ static bool has_calls(const model_blocks *blocks) {
 static void keep_text(run *r, const model_reply *reply) {
     str text = text_of(r->a, &reply->blocks);
     if (str_trim(text).n) r->last_text = text;
-    if (reply->model.n) r->report.model_reported = reply->model;
+    if (reply->model.n) r->report.model_reported = run_redact(r, r->a, reply->model);
     r->report.usage.input += reply->usage.input;
     r->report.usage.output += reply->usage.output;
     r->report.usage.cache_read += reply->usage.cache_read;
@@ -164,18 +190,21 @@ static void keep_text(run *r, const model_reply *reply) {
     r->report.usage.estimated |= reply->usage.estimated;
 }
 
-static dep_status end_by_error(run *r, const dep_err *why, dep_err *err) {
-    if (why->status == DEP_ERR_CANCELLED) return end(r, DELEG_STOPPED, S("stopped by a person"), err);
-    return end(r, DELEG_FAILED, str_fmt(r->a, "%s: %s", err_name(why->status), why->msg), err);
+static void end_by_error(run *r, const dep_err *why) {
+    if (why->status == DEP_ERR_CANCELLED) {
+        report_store(r, DELEG_STOPPED, S("stopped by a person"));
+    } else {
+        report_store(r, DELEG_FAILED, str_fmt(r->a, "%s: %s", err_name(why->status), why->msg));
+    }
 }
 
-static dep_status end_by_reply(run *r, const model_reply *reply, dep_err *err) {
-    switch (reply->stop) {
-    case STOP_MAX_TOKENS:
-        return end(r, DELEG_TRUNCATED, S("max_tokens: the answer was cut at the provider's length limit"),
-                   err);
-    case STOP_REFUSAL: return end(r, DELEG_FAILED, S("refusal: the model declined"), err);
-    default: return end(r, DELEG_COMPLETED, reply->stop_text.n ? reply->stop_text : S("end_turn"), err);
+static void end_by_reply(run *r, const model_reply *reply) {
+    if (reply->stop == STOP_MAX_TOKENS) {
+        report_store(r, DELEG_TRUNCATED, S("max_tokens: the answer was cut at the provider's length limit"));
+    } else if (reply->stop == STOP_REFUSAL) {
+        report_store(r, DELEG_FAILED, S("refusal: the model declined"));
+    } else {
+        report_store(r, DELEG_COMPLETED, reply->stop_text.n ? reply->stop_text : S("end_turn"));
     }
 }
 
@@ -207,19 +236,27 @@ static dep_status one_call(run *r, model_reply *reply, dep_err *err) {
     return st;
 }
 
-static dep_status run_loop(run *r, dep_err *err) {
+static void run_loop(run *r) {
     for (;;) {
         deleg_status status;
         str reason;
         arena_reset(r->turn);
-        if (out_of_budget(r, &status, &reason)) return end(r, status, reason, err);
+        if (out_of_budget(r, &status, &reason)) {
+            report_store(r, status, reason);
+            return;
+        }
         activity_turn(r, ++r->report.turns);
         model_reply reply;
         dep_err why;
-        if (one_call(r, &reply, &why) != DEP_OK) return end_by_error(r, &why, err);
+        if (one_call(r, &reply, &why) != DEP_OK) {
+            end_by_error(r, &why);
+            return;
+        }
         bool calls = has_calls(&reply.blocks);
-        if (!calls && reply.stop != STOP_PAUSE) return end_by_reply(r, &reply, err);
-        if (reply.stop == STOP_MAX_TOKENS) return end_by_reply(r, &reply, err);
+        if (reply.stop == STOP_MAX_TOKENS || (!calls && reply.stop != STOP_PAUSE)) {
+            end_by_reply(r, &reply);
+            return;
+        }
         vec_push(r->a, &r->messages, ((model_message){.role = ROLE_ASSISTANT, .blocks = reply.blocks}));
         if (!calls) continue;
         model_message results = {.role = ROLE_USER};
@@ -246,7 +283,7 @@ dep_status delegate_run(arena *a, workspace *w, const definition *def, const del
     TRY(prepare(r, o, err));
     TRY(begin(r, o, err));
     first_message(r, o->task);
-    TRY(run_loop(r, err));
+    run_loop(r);
     *ret = r->report;
     return DEP_OK;
 }
