@@ -78,6 +78,12 @@ struct workspace {
 // not effective, saying why and what to type. The entry is set in both REFUSED and OK cases.
 [[nodiscard]] dep_status workspace_agent(workspace *w, str name, agent_entry **ret, dep_err *err);
 
+// The switch of a definition: "on", "off" or empty. Setting it to empty removes it; states that were decided
+// stay as they are.
+str workspace_switch(const workspace *w, def_layer layer, str identity);
+[[nodiscard]] dep_status workspace_switch_set(workspace *w, def_layer layer, str identity, str value,
+                                              dep_err *err);
+
 typedef struct {
     bool count_sources; // walk the knowledge globs
     bool memory_block;  // read the resident block

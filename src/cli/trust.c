@@ -140,31 +140,18 @@ int verb_trust(cli *c) {
 
 // --- Switches ------------------------------------------------------------------------------------
 
-static int switch_store(cli *c, str key, str value, dep_err *err) {
-    if (c->w->store) store_close(c->w->store);
-    c->w->store = NULL;
-    TRY(workspace_store(c->w, false, err));
-    return store_setting_set(c->w->store, key, value, err);
-}
-
-static str switch_key_of(cli *c, def_layer layer, str identity) {
-    return str_fmt(c->a, "switch:%s:" STR_FMT, layer_name(layer), STR_ARG(identity));
-}
-
 void switch_move(cli *c, def_layer layer, str from, str to) {
     dep_err err;
-    str key = switch_key_of(c, layer, from), was = {0};
-    for (vec_each(const setting, s, &c->w->settings))
-        if (str_eq(s->key, key)) was = s->value;
+    str was = workspace_switch(c->w, layer, from);
     if (!was.n) return;
-    if ((to.n && switch_store(c, switch_key_of(c, layer, to), was, &err) != DEP_OK) ||
-        switch_store(c, key, S(""), &err) != DEP_OK)
+    if ((to.n && workspace_switch_set(c->w, layer, to, was, &err) != DEP_OK) ||
+        workspace_switch_set(c->w, layer, from, (str){0}, &err) != DEP_OK)
         say(c, "its switch did not follow: %s", err.msg);
 }
 
 static int set_switch(cli *c, const agent_entry *e, const char *value) {
     dep_err err;
-    if (switch_store(c, switch_key_of(c, e->def.layer, e->def.identity), str_z(value), &err) != DEP_OK)
+    if (workspace_switch_set(c->w, e->def.layer, e->def.identity, str_z(value), &err) != DEP_OK)
         return fail(c, &err);
     say(c, "\"" STR_FMT "\" (" STR_FMT ") is %s", STR_ARG(e->def.name), STR_ARG(e->def.file), value);
     return EXIT_FINE;
@@ -182,11 +169,14 @@ int verb_enable(cli *c) {
     agent_entry *e;
     int code = find_agent(c, arg(c, 0), &e);
     if (code) return code;
-    if (e->state == AGENT_EFFECTIVE || e->state == AGENT_SHADOWED) {
+    // One that is shadowed may be off as well.
+    str sw = workspace_switch(c->w, e->def.layer, e->def.identity);
+    bool off = e->state == AGENT_DISABLED || (e->state == AGENT_SHADOWED && str_eq(sw, S("off")));
+    if (!off && (e->state == AGENT_EFFECTIVE || e->state == AGENT_SHADOWED)) {
         say(c, "\"" STR_FMT "\" is not switched off", STR_ARG(e->def.name));
         return EXIT_FINE;
     }
-    if (e->state != AGENT_DISABLED) {
+    if (!off) {
         say(c, "\"" STR_FMT "\" is %s: " STR_FMT, STR_ARG(e->def.name), agent_state_name(e->state),
             STR_ARG(e->reason));
         return EXIT_REFUSED;

@@ -13,15 +13,23 @@ const char *agent_state_name(agent_state s) {
     return names[s];
 }
 
-str switch_key(arena *a, def_layer layer, str identity) {
+static str switch_key(arena *a, def_layer layer, str identity) {
     return str_fmt(a, "switch:%s:" STR_FMT, layer_name(layer), STR_ARG(identity));
 }
 
-str switch_value(const workspace *w, def_layer layer, str identity) {
+str workspace_switch(const workspace *w, def_layer layer, str identity) {
     str key = switch_key(w->a, layer, identity);
     for (vec_each(const setting, s, &w->settings))
         if (str_eq(s->key, key)) return s->value;
     return (str){0};
+}
+
+dep_status workspace_switch_set(workspace *w, def_layer layer, str identity, str value, dep_err *err) {
+    // What is open may be open for reading only.
+    store_close(w->store);
+    w->store = NULL;
+    TRY(workspace_store(w, false, err));
+    return store_setting_set(w->store, switch_key(w->a, layer, identity), value, err);
 }
 
 static dep_status add_entry(workspace *w, def_layer layer, str file, str base, str bytes, str fault,
@@ -144,7 +152,7 @@ static void decide_trust(workspace *w, agent_entry *e) {
 static void decide_state(workspace *w, agent_entry *e) {
     decide_trust(w, e);
     if (e->state == AGENT_UNTRUSTED) return;
-    str sw = switch_value(w, e->def.layer, e->def.identity);
+    str sw = workspace_switch(w, e->def.layer, e->def.identity);
     if (str_eq(sw, S("off"))) {
         e->state = AGENT_DISABLED;
         e->reason = S("switched off; `deputy enable` switches it on");
@@ -210,7 +218,7 @@ void host_confusables(workspace *w) {
                                w->a, "rename one; the later one is off until `deputy enable " STR_FMT "`",
                                STR_ARG(e->def.name))});
             if (e->state == AGENT_EFFECTIVE &&
-                !str_eq(switch_value(w, e->def.layer, e->def.identity), S("on"))) {
+                !str_eq(workspace_switch(w, e->def.layer, e->def.identity), S("on"))) {
                 e->state = AGENT_DISABLED;
                 e->reason = str_fmt(
                     w->a, "confusable: the name looks like \"" STR_FMT "\"; `deputy enable` switches it on",
@@ -290,7 +298,7 @@ dep_status workspace_agent(workspace *w, str name, agent_entry **ret, dep_err *e
         if (!by_file && !str_eq(e->def.identity, identity)) continue;
         if (by_file) {
             *ret = e;
-            bool off = str_eq(switch_value(w, e->def.layer, e->def.identity), S("off"));
+            bool off = str_eq(workspace_switch(w, e->def.layer, e->def.identity), S("off"));
             return e->state == AGENT_EFFECTIVE || (e->state == AGENT_SHADOWED && e->def.valid && !off)
                        ? DEP_OK
                        : refuse_holder(w, e, err);
