@@ -64,7 +64,7 @@ static void print_problems(cli *c, const diags *d, diag_severity worst) {
     print_diags(c, &some);
 }
 
-// Parses what is about to be written; errors refuse.
+// Parses a definition as for saving, and prints what is wrong with it.
 static int check_text(cli *c, def_layer layer, str file, str bytes, definition *def) {
     dep_err err;
     ydoc *doc;
@@ -73,11 +73,28 @@ static int check_text(cli *c, def_layer layer, str file, str bytes, definition *
         return fail(c, &err);
     if (doc->root) definition_check_save(def, doc, &d);
     print_problems(c, &d, SEV_WARNING);
-    if (d.errors) {
-        say(c, "nothing was written");
-        return EXIT_ERRORS;
-    }
-    return EXIT_FINE;
+    return d.errors ? EXIT_ERRORS : EXIT_FINE;
+}
+
+// The same for what is about to be written; errors refuse.
+static int check_before(cli *c, def_layer layer, str file, str bytes, definition *def) {
+    int code = check_text(c, layer, file, bytes, def);
+    if (code) say(c, "nothing was written");
+    return code;
+}
+
+// Opens a new file in the editor. What the person saved there is what they accept.
+static int edit_new(cli *c, const definition *was, str base, str path) {
+    definition def;
+    dep_err err;
+    str edited, shown;
+    int code = run_editor(c, path);
+    if (code) return code;
+    if (file_read(c->a, path, DEF_FILE_MAX, &edited, &err) != DEP_OK ||
+        save_definition(c, was->layer, base, edited, false, true, &shown, &err) != DEP_OK)
+        return fail(c, &err);
+    if ((code = check_text(c, was->layer, shown, edited, &def))) return code;
+    return str_eq(def.identity, was->identity) ? EXIT_FINE : check_free(c, def.layer, def.identity, def.name);
 }
 
 int verb_new(cli *c) {
@@ -104,19 +121,14 @@ int verb_new(cli *c) {
     if (opt_has(c, "edit") && !editor_command(c)) return usage_error(c, "--edit needs $VISUAL or $EDITOR");
     str bytes = definition_text(c->a, &o), base = free_base(c, layer, identity), shown;
     definition def;
-    if ((code = check_text(c, layer, base, bytes, &def))) return code;
+    if ((code = check_before(c, layer, base, bytes, &def))) return code;
     if (save_definition(c, layer, base, bytes, true, true, &shown, &err) != DEP_OK ||
         put_schema(c, layer, &err) != DEP_OK)
         return fail(c, &err);
     wrote(c, &def, shown, "");
-    str path = layer == LAYER_SYSTEM ? shown : path_join(c->a, c->w->root, shown);
-    if (!opt_has(c, "edit")) return EXIT_FINE;
-    if ((code = run_editor(c, path))) return code;
-    // The person has just written it at our prompt: what they saved is what they accept.
-    str edited;
-    if (file_read(c->a, path, DEF_FILE_MAX, &edited, &err) != DEP_OK) return fail(c, &err);
-    if (save_definition(c, layer, base, edited, false, true, &shown, &err) != DEP_OK) return fail(c, &err);
-    return check_text(c, layer, shown, edited, &def) ? EXIT_ERRORS : EXIT_FINE;
+    return opt_has(c, "edit")
+               ? edit_new(c, &def, base, layer == LAYER_SYSTEM ? shown : path_join(c->a, c->w->root, shown))
+               : EXIT_FINE;
 }
 
 int verb_copy(cli *c) {
@@ -146,7 +158,7 @@ int verb_copy(cli *c) {
         return fail(c, &err);
     definition def;
     str base = free_base(c, layer, identity);
-    if ((code = check_text(c, layer, base, bytes, &def))) return code;
+    if ((code = check_before(c, layer, base, bytes, &def))) return code;
     if (save_definition(c, layer, base, bytes, true, trusted, &shown, &err) != DEP_OK) return fail(c, &err);
     wrote(c, &def, shown, "; its memory starts empty");
     return EXIT_FINE;

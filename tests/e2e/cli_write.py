@@ -137,7 +137,11 @@ def test_new_with_an_editor(box):
     box.equal("what was saved is accepted", (s := box.run("show", "one", "--json").json())["budgets"]["turns"], 7)
     box.equal("and effective", s["state"], "effective")
     broken = box.write("bad.sh", "#!/bin/sh\necho 'maxTurns: x' >> \"$1\"\n", box.tmp)
-    box.exits("errors are shown", box.run("new", "two", "--edit", env={"VISUAL": f"sh {broken}"}), ERRORS, err="two.yaml:")
+    shown = box.run("new", "two", "--edit", env={"VISUAL": f"sh {broken}"})
+    box.exits("errors are shown", shown, ERRORS, err="two.yaml:")
+    box.check("and it does not say that the file is as before", "nothing was written" not in shown.err, shown)
+    rename = {"EDITOR": "sh -c 'sed -i s/^name:.*/name:\\ one/ \"$0\"'"}
+    box.exits("a name that is taken is said", box.run("new", "four", "--edit", env=rename), ERRORS, err="one.yaml")
     box.exits("an editor that fails", box.run("new", "three", "--edit", env={"EDITOR": "false"}), ERRORS, err="editor")
 
 
@@ -349,6 +353,11 @@ def test_switches(box):
     box.exits("off", box.run("run", "explorer", "x"), REFUSED)
     other = json.loads(box.run("-C", box.tmp, "show", "explorer", "--json").out)
     box.equal("in this workspace alone", other["state"], "effective")
+    box.agent("librarian", "tools: [read]\n")
+    hidden = "builtin:librarian.yaml"
+    box.exits("one that is shadowed can be switched off", box.run("disable", hidden), FINE)
+    box.exits("and on again", box.tty("enable", hidden, answers=[("[y/N]", "y\n")]), FINE, out="is on")
+    box.exits("which is what it is then", box.run("enable", hidden), FINE, err="not switched off")
     piped = box.tty("enable", "explorer", answers=[("[y/N]", "y\n")], out="pipe")
     box.check("who answers has seen it, also when the listing goes elsewhere", "prompt:" in piped.err and "prompt:" in piped.out
               and piped.code == FINE, piped)
