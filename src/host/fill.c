@@ -151,7 +151,8 @@ dep_status workspace_host(workspace *w, const definition *def, const host_opts *
               .default_model = c->model.n ? c->model : S("quote/passages"),
               .default_model_origin =
                   c->model.n ? str_fmt(w->a, STR_FMT ":%u", STR_ARG(c->model_file), c->model_line)
-                             : S("the built-in default")};
+                             : S("the built-in default"),
+              .config_fault = c->fault};
     size_t n;
     toolspec_all(&n);
     for (size_t i = 0; i < n && w->bodies; i++) h.tools[i] = w->bodies[i];

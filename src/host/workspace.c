@@ -60,6 +60,18 @@ static dep_status find_root(arena *a, const workspace_opts *o, str home, str *re
     return DEP_OK;
 }
 
+// Nobody knows what restricts in a file that is there and cannot be read, so nothing runs (rule B10).
+static void unread_config(workspace *w, str file, const dep_err *why, bool restricts) {
+    str msg = str_dup(w->a, str_z(why->msg));
+    if (restricts && !w->config.fault.n)
+        w->config.fault = str_fmt(w->a, STR_FMT "; nothing runs until this is mended", STR_ARG(msg));
+    diags_add(&w->diags, (diag){.severity = SEV_ERROR,
+                                .code = "CFG006",
+                                .file = file,
+                                .msg = msg,
+                                .hint = S("the file is not read")});
+}
+
 // Reads one config file into w->config. system: an ordinary path; else beneath the root and only when
 // trusted.
 static dep_status load_system_config(workspace *w, dep_err *err) {
@@ -68,11 +80,7 @@ static dep_status load_system_config(workspace *w, dep_err *err) {
     dep_status st = file_read(w->a, path, CONFIG_FILE_MAX, &bytes, &why);
     if (st == DEP_ERR_NOT_FOUND) return DEP_OK;
     if (st != DEP_OK) {
-        diags_add(&w->diags, (diag){.severity = SEV_ERROR,
-                                    .code = "CFG006",
-                                    .file = path,
-                                    .msg = str_z(why.msg),
-                                    .hint = S("the built-in defaults are used")});
+        unread_config(w, path, &why, true);
         return DEP_OK;
     }
     return config_parse(w->a, path, bytes, true, &w->config, &w->diags, err);
@@ -84,11 +92,8 @@ static dep_status load_workspace_config(workspace *w, dep_err *err) {
     dep_status st = file_read_at(w->a, w->fd, file, FILE_NO_LINKS, CONFIG_FILE_MAX, &bytes, NULL, &why);
     if (st == DEP_ERR_NOT_FOUND) return DEP_OK;
     if (st != DEP_OK) {
-        diags_add(&w->diags, (diag){.severity = SEV_ERROR,
-                                    .code = "CFG006",
-                                    .file = file,
-                                    .msg = str_dup(w->a, str_z(why.msg)),
-                                    .hint = S("the file is not read")});
+        // One that nobody ever accepted sets nothing, and keeps nothing from running either.
+        unread_config(w, file, &why, trust_check(w->trust, file, S("-"), NULL) != TRUST_NEVER);
         return DEP_OK;
     }
     if (trust_check(w->trust, file, sha256_hex(w->a, bytes), NULL) != TRUST_OK) {

@@ -146,6 +146,31 @@ def test_doctor(box):
     box.exits("agents still lists", box.run("agents"), FINE, out="one", err="switches are not read")
 
 
+def test_a_config_that_may_hide_a_restriction(box):
+    """Rule B10: what is there and cannot be read whole may be a gate or a limit."""
+    box.write("a.md", "word\n")
+    box.agent("one", "tools: [read]\nknowledge: [{name: M, path: '*.md'}]\n")
+    system = box.config / "deputy/config.yaml"
+    own = box.write(".deputy/config.yaml", "limits: {turns: 9}\n")
+    box.exits("one that nobody accepted", box.run("run", "one", "word"), FINE, out="a.md:1")
+    box.trust()
+    for what, text in (("a gate", "approval: {confrim: [fs]}\n"), ("a limit", "limits: {turns: x}\n"),
+                       ("its YAML", "approval: {confirm: [fs]}\nlimits: [\n")):
+        box.write("deputy/config.yaml", text, box.config)
+        answer = box.run("run", "one", "word")
+        box.exits(f"an error in {what}: nothing runs", answer, ERRORS, err=["config.yaml", "nothing runs"])
+        box.exits("and show says so", box.run("show", "one"), FINE, out="does not start")
+    system.unlink()
+    system.mkdir()
+    box.exits("a system config that cannot be read", box.run("run", "one", "word"), ERRORS, err="nothing runs")
+    system.rmdir()
+    own.unlink()
+    own.symlink_to("elsewhere.yaml")
+    box.exits("a trusted one that cannot be read", box.run("run", "one", "word"), ERRORS, err="nothing runs")
+    own.unlink()
+    box.exits("without them it runs", box.run("run", "one", "word"), FINE, out="a.md:1")
+
+
 def verdict(result, check):
     return next((r["verdict"], r["detail"]) for r in result.json() if r["check"] == check)
 
