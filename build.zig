@@ -251,6 +251,7 @@ const suites = [_][]const u8{
 
 /// tests/fuzz/fuzz_NAME.c, replayed over tests/fuzz/regression/NAME/.
 const fuzzers = [_][]const u8{
+    "definition",
     "edit",
     "glob",
     "json",

@@ -67,8 +67,11 @@ void resolve_skills(resolve_ctx *c) {
     for (size_t i = 0; i < c->def->n_tools; i++)
         if (c->def->tools[i].tool == use_skill) declared = true, at = c->def->tools[i].at;
     if (!c->g->skills.n) {
-        if (declared && c->def->skills.n && tool_here(c, use_skill))
+        if (!declared || !c->def->skills.n || !tool_here(c, use_skill)) return;
+        report_row *none =
             row_add(c, "tools", S("use_skill"), ITEM_REFUSED, S("none of the declared skills is here"), at);
+        row_rule(c, none, S("tools: use_skill"), "declares", at);
+        row_rule(c, none, S("skills"), "removes", c->def->skills.p[0].at);
         return;
     }
     grant_tool *t = tool_mount(c, use_skill);

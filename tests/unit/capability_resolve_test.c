@@ -207,6 +207,7 @@ static void test_capability_resolve__skills_are_granted_missing_withheld_or_hidd
     grant_resolve(&r, ROLE_DELEGATE);
     assert_tools(&r, "read");
     assert_row(&r, "tools", "use_skill", ITEM_REFUSED, "none of the declared skills");
+    assert_int_equal(grant_row(&r, "tools", "use_skill")->rules.n, 2);
     arena_free(r.a);
     r = grant_on_full("tools: [read, use_skill]\n");
     assert_tools(&r, "read");
