@@ -9,10 +9,16 @@ sys.dont_write_bytecode = True
 from lib.deputy import FINE, ROOT, calls, main, says  # noqa: E402
 
 
+FENCE = re.compile(r"```text\n(.*?)```", re.S)  # what a command prints
+
+
+def tour():
+    return (ROOT / "README.md").read_text(encoding="utf-8").split("## Five minutes")[1].split("\n## ")[0]
+
+
 def commands():
     """The indented lines of the section, without their remarks."""
-    section = (ROOT / "README.md").read_text(encoding="utf-8").split("## Five minutes")[1].split("\n## ")[0]
-    return [re.sub(r"\s+# .*", "", line.strip()) for line in re.findall(r"^    (\S.*)$", section, re.M)]
+    return [re.sub(r"\s+# .*", "", line.strip()) for line in re.findall(r"^    (\S.*)$", FENCE.sub("", tour()), re.M)]
 
 
 def test_tour(box):
@@ -47,6 +53,8 @@ def test_tour(box):
     by_command = dict(seen)
     offline = by_command['deputy run customer-service "refund for a used appliance"']
     box.check("the first answer quotes the manual, with path:line", re.search(r"docs/\S+\.md:\d+", offline.out), offline)
+    printed = FENCE.findall(tour())
+    box.check("and is what the page prints of it", printed and all(p in offline.out for p in printed), offline)
     box.check("what is not yet there is said by show", "crm" in by_command["deputy show customer-service"].out)
     drafted = [a for c, a in seen if c.startswith("deputy run customer-service") and "price back" in a.out]
     box.check("the connected model drafts an answer", drafted and len(requests) >= 3, requests[-1:] if requests else seen[-1])
