@@ -242,7 +242,8 @@ int verb_search(cli *c) {
                            queries.n ? "--queries stands instead of a query" : "usage: deputy search QUERY");
     int code = need_workspace(c, false);
     if (code) return code;
-    signal(SIGINT, on_interrupt);
+    // Without SA_RESTART: waiting for the next query ends too.
+    sigaction(SIGINT, &(struct sigaction){.sa_handler = on_interrupt}, NULL);
     knowledge_opts k = {.root = c->w->fd,
                         .max_bytes = (size_t)c->w->config.limits.search_total_mib << 20,
                         .max_file = (size_t)c->w->config.limits.search_file_mib << 20,
