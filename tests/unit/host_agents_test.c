@@ -213,7 +213,9 @@ static void test_host_agents__nothing_of_an_untrusted_file_is_listed_as_runnable
     for (size_t i = 0; i < 5; i++) {
         assert_true(str_eq(files.p[i].kind, str_z(kinds[i])) && str_eq(files.p[i].file, str_z(names[i])));
         assert_int_equal(files.p[i].state, TRUST_NEVER);
-        assert_true(str_eq(files.p[i].sha256, sha256_hex(f->a, str_z(read_all(ws_path(f, names[i])).p))));
+        str bytes = read_all(ws_path(f, names[i]));
+        assert_true(str_eq(files.p[i].sha256, sha256_hex(f->a, bytes)));
+        free((char *)bytes.p);
     }
     for (vec_each(const agent_entry, e, &w->agents))
         if (e->def.layer == LAYER_WORKSPACE) assert_int_equal(e->state, AGENT_UNTRUSTED);
