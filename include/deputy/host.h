@@ -59,6 +59,7 @@ struct workspace {
     skill_list skills;
     diags skill_diags;
     memory_guard *guard, *own_guard; // of memory_root; of root where that is another place
+    str guard_fault; // why what is memory cannot be told, so that every file counts as memory; else empty
 };
 
 // Root: dir, else the nearest ancestor of cwd with an entry .deputy or .git, else cwd. /, home and what is
@@ -100,6 +101,7 @@ static inline agent_role role_of(const definition *def) {
 // The memory scope of a definition; create as memory_open. *ret NULL when not there and not create.
 [[nodiscard]] dep_status workspace_memory(workspace *w, const definition *def, bool create,
                                           memory_scope **ret, dep_err *err);
+// Rule B2, of an opened file or directory; true for everything when guard_fault says why.
 bool workspace_is_memory(void *w, const struct stat *st);
 // memory_path() at any depth: also the memory of a workspace that lies within this one.
 bool workspace_memory_path(str path);

@@ -17,7 +17,7 @@ enum {
     TOOL_WALK_FILES_MAX = 200000,
     TOOL_WALK_DEPTH_MAX = 64,
     TOOL_GREP_STEPS_MAX = 5000000, // items of the pattern tried against one line
-    TOOL_GREP_SECONDS_MAX = 30,    // one call in all
+    TOOL_SECONDS_MAX = 30,         // one call of glob or grep in all
     TOOL_MEMORY_LIMIT = 6,
 };
 

@@ -79,15 +79,22 @@ static void fill_skills(workspace *w, host *h) {
 
 // --- Memory --------------------------------------------------------------------------------------
 
+// Is st in the trees of root? Without the set of inodes nothing can be told apart, so all of it is; that is
+// not tried again.
+static bool guarded(workspace *w, int root, memory_guard **g, const struct stat *st) {
+    dep_err err;
+    if (w->guard_fault.n) return true;
+    if (!*g && memory_guard_make(w->a, root, g, &err) != DEP_OK) {
+        w->guard_fault = str_dup(w->a, str_z(err.msg));
+        return true;
+    }
+    return memory_guard_hit(*g, st);
+}
+
 bool workspace_is_memory(void *p, const struct stat *st) {
     workspace *w = p;
-    dep_err err;
-    // Without the set of inodes nothing can be told apart, so nothing is read.
-    if (!w->guard && memory_guard_make(w->a, w->memory_fd, &w->guard, &err) != DEP_OK) return true;
-    if (memory_guard_hit(w->guard, st)) return true;
-    if (w->memory_fd == w->fd) return false;
-    if (!w->own_guard && memory_guard_make(w->a, w->fd, &w->own_guard, &err) != DEP_OK) return true;
-    return memory_guard_hit(w->own_guard, st);
+    return guarded(w, w->memory_fd, &w->guard, st) ||
+           (w->memory_fd != w->fd && guarded(w, w->fd, &w->own_guard, st));
 }
 
 dep_status workspace_memory(workspace *w, const definition *def, bool create, memory_scope **ret,

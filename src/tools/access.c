@@ -190,7 +190,11 @@ static dep_status open_beneath(const toolset *t, arena *a, int dir, str path, op
     }
     if (st != DEP_OK) return st;
     if (workspace_is_memory(t->w, &f->st)) {
-        st = is_memory(f->rel, err);
+        st = t->w->guard_fault.n
+                 ? err_set(err, DEP_ERR_REFUSED,
+                           "no file is read, because which of them are memory cannot be told: " STR_FMT,
+                           STR_ARG(t->w->guard_fault))
+                 : is_memory(f->rel, err);
     } else if (linked) {
         st = check_target(t, a, f, err);
     }

@@ -3,7 +3,6 @@
 // a line, not the delegation; every line that was given up is counted in the answer.
 #include "tools/tools_int.h"
 #include <deputy/utf8.h>
-#include <time.h>
 #include <unistd.h>
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -17,7 +16,6 @@ typedef struct {
     pcre2_match_context *limits;
     const glob_pat *include;
     size_t limit, context, shown, matched, files, given_up, binary, large, unread;
-    time_t deadline;
     bool late, cancelled;
     int steps; // of the present line
 } grep_state;
@@ -33,7 +31,7 @@ static void free_limits(void *p) {
 }
 
 static bool out_of_time(grep_state *s) {
-    s->late = s->late || ctx_cancelled(s->c) || time(NULL) > s->deadline;
+    s->late = s->late || ctx_cancelled(s->c) || ctx_late(s->c);
     return s->late;
 }
 
@@ -183,7 +181,6 @@ static void summary(const grep_state *s, const tool_walk *w) {
     if (s->given_up)
         buf_addf(out, "[%zu line%s given up: the pattern needs too many steps there; make it simpler]\n",
                  s->given_up, s->given_up == 1 ? "" : "s");
-    if (s->late) buf_addf(out, "[stopped after %d s: not every file was searched]\n", TOOL_GREP_SECONDS_MAX);
     if (s->binary) buf_addf(out, "[%zu binary file%s not searched]\n", s->binary, s->binary == 1 ? "" : "s");
     if (s->large)
         buf_addf(out, "[of %zu large file%s only the first 16 MiB were searched]\n", s->large,
@@ -197,7 +194,6 @@ dep_status tool_grep(tool_ctx *c, dep_err *err) {
                     .limit = (size_t)json_num(c->args, S("limit"), TOOL_GREP_LIMIT),
                     .context = (size_t)json_num(c->args, S("context"), 0)};
     if (s.context >= CONTEXT_MAX) s.context = CONTEXT_MAX - 1;
-    s.deadline = time(NULL) + TOOL_GREP_SECONDS_MAX;
     str start, include = json_str(c->args, S("include"), (str){0});
     TRY(access_path(c->t, c->turn, json_str(c->args, S("path"), (str){0}), &start, err));
     TRY(compile(&s, json_str(c->args, S("pattern"), (str){0}), json_bool(c->args, S("ignoreCase"), false),
@@ -212,6 +208,7 @@ dep_status tool_grep(tool_ctx *c, dep_err *err) {
     tool_walk w = {.start = start, .file = grep_file, .ctx = &s};
     TRY(walk_files(c, &w, err));
     if (w.cancelled || s.cancelled) return err_set(err, DEP_ERR_CANCELLED, "stopped");
+    w.late = w.late || s.late;
     summary(&s, &w);
     return DEP_OK;
 }

@@ -49,6 +49,14 @@ bool ctx_cancelled(const tool_ctx *c) {
     return c->env->cancelled && c->env->cancelled(c->env->ctx);
 }
 
+static int64_t now(const toolset *t) {
+    return t->w->clock->mono_ms(t->w->clock->ctx);
+}
+
+bool ctx_late(const tool_ctx *c) {
+    return now(c->t) > c->deadline;
+}
+
 static bool is_loaded(const strs *loaded, str name) {
     for (size_t i = 0; loaded && i < loaded->n; i++)
         if (str_eq(loaded->p[i], name)) return true;
@@ -113,6 +121,7 @@ void tool_call(toolset *t, arena *turn, const tool_env *env, const strs *loaded,
         return;
     }
     tool_ctx c = {.t = t, .turn = turn, .env = env, .tool = tool, .args = args, .out = out, .result = ret};
+    c.deadline = now(t) + TOOL_SECONDS_MAX * 1000;
     if (body(&c, &err) != DEP_OK) {
         buf_clear(out);
         buf_addf(out, "%s failed: ", tool->spec->name);

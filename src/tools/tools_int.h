@@ -42,6 +42,7 @@ typedef struct {
     const json *args;
     buf *out;
     tool_result *result;
+    int64_t deadline; // of the workspace's clock, milliseconds
 } tool_ctx;
 
 typedef dep_status tool_body(tool_ctx *c, dep_err *err);
@@ -76,10 +77,11 @@ typedef struct {
     size_t sensitive;      // files left out by rule B5
     size_t links;          // that lead to a directory, or to what may not be opened
     bool over;             // TOOL_WALK_FILES_MAX was reached
-    bool cancelled;
+    bool late, cancelled;
 } tool_walk;
 [[nodiscard]] dep_status walk_files(tool_ctx *c, tool_walk *w, dep_err *err);
 // What a walk left out, one line each.
 void walk_summary(const tool_walk *w, buf *out);
 
 bool ctx_cancelled(const tool_ctx *c);
+bool ctx_late(const tool_ctx *c); // TOOL_SECONDS_MAX are over

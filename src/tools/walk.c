@@ -108,10 +108,10 @@ static void walk_dir(walk_state *s, int fd, str rel) {
     }
     for (vec_each(const dir_entry, e, &entries)) {
         if (s->stop) return;
-        if (ctx_cancelled(s->c)) {
-            s->w->cancelled = s->stop = true;
-            return;
-        }
+        s->w->cancelled = ctx_cancelled(s->c);
+        s->w->late = ctx_late(s->c);
+        s->stop = s->w->cancelled || s->w->late;
+        if (s->stop) return;
         str path = rel.n ? path_join(a, rel, e->name) : e->name;
         if (str_ieq(e->name, S(".deputy")) || str_ieq(e->name, S(".git"))) continue;
         if (!asked_for(s, e->name, path)) continue;
@@ -188,6 +188,7 @@ void walk_summary(const tool_walk *w, buf *out) {
     if (w->skipped)
         buf_addf(out, "[%zu director%s not entered: unreadable, or too deep]\n", w->skipped,
                  w->skipped == 1 ? "y" : "ies");
+    if (w->late) buf_addf(out, "[stopped after %d s: not everything was looked at]\n", TOOL_SECONDS_MAX);
     if (w->over)
         buf_addf(out, "[stopped after %d files: narrow the path or the pattern]\n", TOOL_WALK_FILES_MAX);
 }

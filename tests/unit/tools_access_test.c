@@ -367,6 +367,23 @@ static void test_tools_access__a_mount_of_memory_is_memory(void **state) {
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+static void test_tools_access__memory_that_cannot_be_told_apart_closes_everything(void **state) {
+    ws_fixture *f = *state;
+    ws_write(f, "docs/a.md", "plain\n");
+    buf path = buf_new(f->a, 0);
+    buf_add(&path, S(".deputy/memory"));
+    for (int i = 0; i < MEMORY_GUARD_DEPTH; i++) buf_add(&path, S("/d"));
+    ws_write(f, str_cz(f->a, buf_str(&path)), "x");
+    ws_tools *t = fs_tools(f, "");
+    ws_says(t, "read", read_of(f, "docs/a.md"), "plain", NULL);
+    buf_add(&path, S("d/x"));
+    ws_write(f, str_cz(f->a, buf_str(&path)), "x");
+    ws_open(f);
+    t = ws_toolset(f, "a");
+    ws_refuses(t, "read", read_of(f, "docs/a.md"), "no file is read", "deeper than 16", NULL);
+    ws_says(t, "grep", "{\"pattern\":\"plain\"}", "No line matches", NULL);
+}
+
 static void test_tools_access__two_agents_never_see_each_others_notes(void **state) {
     ws_fixture *f = *state;
     ws_agent(f, "a", "tools: [read, glob, grep]\nmemory: private\n");
@@ -551,6 +568,7 @@ int main(void) {
         T(memory_exists_for_no_other_tool),
         T(a_note_written_meanwhile_is_memory_too),
         T(a_mount_of_memory_is_memory),
+        T(memory_that_cannot_be_told_apart_closes_everything),
         T(two_agents_never_see_each_others_notes),
         T(sensitive_files_are_denied_by_every_name),
         T(a_directory_swapped_for_a_link_lets_nothing_out),

@@ -199,6 +199,27 @@ static void test_tools_glob__a_stop_ends_the_walk(void **state) {
     ws_refuses(t, "grep", "{\"pattern\":\"x\"}", "stopped", NULL);
 }
 
+// A clock that goes on by a second at each look.
+static int64_t second(void *p) {
+    return *(int64_t *)p += 1000;
+}
+
+static void test_tools_glob__a_walk_ends_when_its_time_is_over(void **state) {
+    ws_fixture *f = *state;
+    for (int i = 0; i < 3 * TOOL_SECONDS_MAX; i++)
+        ws_write(f, str_cz(f->a, str_fmt(f->a, "f%03d", i)), "x\n");
+    ws_tools *t = globber(f);
+    int64_t now = 0;
+    sys_clock clock = *sys_clock_real();
+    clock.mono_ms = second;
+    clock.ctx = &now;
+    f->w->clock = &clock;
+    ws_says(t, "glob", "{\"pattern\":\"*\"}", "f000\n", "!f080\n",
+            "[stopped after 30 s: not everything was looked at]", NULL);
+    ws_says(t, "grep", "{\"pattern\":\"x\"}",
+            "f000:1:", "!f080:1:", "[stopped after 30 s: not everything was looked at]", NULL);
+}
+
 int main(void) {
 #define T(name) cmocka_unit_test_setup_teardown(test_tools_glob__##name, ws_setup, ws_teardown)
     const struct CMUnitTest tests[] = {
@@ -211,6 +232,7 @@ int main(void) {
         T(deep_trees_end_and_say_so),
         T(names_cannot_speak_for_deputy),
         T(a_stop_ends_the_walk),
+        T(a_walk_ends_when_its_time_is_over),
     };
     return cmocka_run_group_tests_name("tools_glob", tests, NULL, NULL);
 }
