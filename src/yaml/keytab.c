@@ -64,10 +64,12 @@ static const key_moved *near_moved(const check *c, const level *at, str key) {
     return NULL;
 }
 
-static void report_moved(const check *c, const level *at, const ynode *v, const key_moved *m, str key) {
+// near: the key is not that spelling, only close to it.
+static void report_moved(const check *c, const level *at, const ynode *v, const key_moved *m, str key,
+                         bool near) {
     diag e = error_of("KEY006",
                       str_fmt(c->a, "`" STR_FMT "` is not a key of a %s", STR_ARG(shown(key)), c->t->what),
-                      str_z(m->hint));
+                      near ? str_fmt(c->a, "if you meant `%s`: %s", m->path, m->hint) : str_z(m->hint));
     e.severity = (c->strict || at->closed) && m->severity == SEV_WARNING ? SEV_ERROR : m->severity;
     yaml_diag_key(c->doc, v, c->d, e);
 }
@@ -150,9 +152,10 @@ static void check_key(const check *c, const level *at, const ynode *v) {
         check_value(c, row, &below, v);
     } else {
         const key_moved *m = find_moved(c, path);
-        if (!m && !keytab_nearest(at->rows, key)) m = near_moved(c, at, key);
+        bool near = !m && !keytab_nearest(at->rows, key);
+        if (near) m = near_moved(c, at, key);
         if (m) {
-            report_moved(c, at, v, m, key);
+            report_moved(c, at, v, m, key, near);
         } else {
             report_unknown(c, at, v, key);
         }
@@ -213,7 +216,7 @@ static bool moved_inside(const check *c, const level *at, const ynode *v) {
     for (const ynode *k = v->child; k; k = k->next) {
         const key_moved *m = find_moved(c, join(c->a, at->path, k->key->text));
         if (!m) continue;
-        report_moved(c, at, k, m, join(c->a, at->path, k->key->text));
+        report_moved(c, at, k, m, join(c->a, at->path, k->key->text), false);
         any = any || m->severity == SEV_ERROR;
     }
     return any;

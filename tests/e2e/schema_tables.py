@@ -118,6 +118,11 @@ BAD = {
     "allowedTools": ({**BASE, "allowedTools": ["read"]}, "KEY006"),
     "a dotted confirm": ({**BASE, "approval.confirm": ["read"]}, "KEY006"),
     "max_turns": ({**BASE, "max_turns": 5}, "KEY006"),
+    "deniedTools": ({**BASE, "deniedTools": ["bash"]}, "KEY006"),
+    "a switch": ({**BASE, "enabled": False}, "KEY006"),
+    "hooks that may refuse": ({**BASE, "hooks": {"PreToolUse": []}}, "KEY006"),
+    "a time-out": ({**BASE, "timeout_mins": 10}, "KEY006"),
+    "a network switch": ({**BASE, "network": False}, "KEY006"),
     # What no schema can say.
     "a misspelt restriction": ({**BASE, "permisions": {"read": ["d"]}}, "KEY008 top"),
     "an unknown tool": (changed(tools=["raed"]), "DEF004"),
