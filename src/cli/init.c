@@ -213,14 +213,12 @@ int verb_init(cli *c) {
     } else if (!c->dir.n && opt_has(c, "sample")) {
         return usage_error(c, "say where: deputy init --sample DIR");
     } else if (!c->dir.n) {
+        // Home and what is above it are no workspace unless a person names them (rule B3).
+        int wide = need_workspace(c, false);
+        if (wide == EXIT_USAGE) say(c, "`deputy init DIR` makes a workspace of DIR");
+        if (wide) return wide;
+        c->w = NULL;
         c->dir = S("."); // init makes a workspace where it stands, also below another one
-        char *here = realpath(".", NULL);
-        const char *home = c->in->getenv("HOME");
-        bool wide = here && (str_eq(str_z(here), S("/")) || (home && str_eq(str_z(here), str_z(home))));
-        free(here);
-        if (wide)
-            return usage_error(c,
-                               "this directory is not made a workspace by itself; name it: deputy init DIR");
     }
     int code = need_workspace(c, true);
     if (code) return code;

@@ -96,6 +96,8 @@ def test_directory(box):
         for verb in ("models", "config", "doctor"):
             box.exits(f"{verb} is about the user's settings and works there", box.run(verb, cwd=where), FINE)
     box.exits("init in home", box.run("init", cwd=box.home), USAGE, err="init DIR")
+    box.exits("init above home", box.run("init", cwd=box.top), USAGE, err="init DIR")
+    box.check("makes nothing there", not (box.top / ".deputy").exists())
     box.exits("init -C in home", box.run("-C", box.home, "init"), FINE)
     box.exits("home as named by init", box.run("-C", box.home, "show", "helper"), FINE)
     outer = box.run("init", cwd=sub)
