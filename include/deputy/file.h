@@ -85,6 +85,9 @@ typedef VEC(dir_entry) dir_entries;
 // (0: one try, BUSY; also BUSY after the wait). Released by closing the descriptor or by the process's death.
 // Two descriptors of one process exclude each other as two processes do; who waits is not served in order.
 [[nodiscard]] dep_status lock_take(int dir, str name, bool exclusive, int timeout_ms, int *ret, dep_err *err);
+// An exclusive lock on the directory itself, for folders of a person's own files, where nothing is put beside
+// them. Waits and ends as lock_take. Where directories cannot be locked (NFS) it excludes nobody.
+[[nodiscard]] dep_status lock_dir(int dir, int timeout_ms, int *ret, dep_err *err);
 
 // A relative path in normal form: no ".", no "//", no trailing "/"; "" for "." and "". False for absolute,
 // "..", NUL, over FILE_PATH_MAX.

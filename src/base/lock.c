@@ -42,30 +42,51 @@ static bool still_named(int dir, const char *name, int fd) {
            held.st_dev == named.st_dev && held.st_ino == named.st_ino;
 }
 
-dep_status lock_take(int dir, str name, bool exclusive, int timeout_ms, int *ret, dep_err *err) {
-    char z[NAME_MAX + 1];
-    TRY(file_component(name, z, err));
-    int64_t end = mono_ms() + (timeout_ms > 0 ? timeout_ms : 0);
-    int fd = -1;
-    for (int64_t step = 1;;) {
-        if (fd < 0) TRY(open_lock(dir, z, exclusive, &fd, err));
-        if (flock(fd, (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0) {
-            if (still_named(dir, z, fd)) break;
-            file_close(fd);
-            fd = -1;
-        } else if (errno != EWOULDBLOCK && errno != EINTR) {
-            int os = errno;
-            file_close(fd);
-            return err_os(err, os, "cannot lock %s", z);
-        }
+// Until the lock is had, or `end` has passed.
+static dep_status wait_for(int fd, int kind, int64_t end, const char *name, dep_err *err) {
+    for (int64_t step = 1; flock(fd, kind | LOCK_NB) != 0;) {
+        if (errno != EWOULDBLOCK && errno != EINTR) return err_os(err, errno, "cannot lock %s", name);
         int64_t left = end - mono_ms();
-        if (left <= 0) {
-            file_close(fd);
-            return err_set(err, DEP_ERR_BUSY, "%s is locked by another process", z);
-        }
+        if (left <= 0) return err_set(err, DEP_ERR_BUSY, "%s is locked by another process", name);
         if (step > left) step = left;
         nanosleep(&(struct timespec){.tv_nsec = step * 1000000}, NULL);
         step = step * 2 < LOCK_STEP_MS ? step * 2 : LOCK_STEP_MS;
+    }
+    return DEP_OK;
+}
+
+static int64_t end_of(int timeout_ms) {
+    return mono_ms() + (timeout_ms > 0 ? timeout_ms : 0);
+}
+
+dep_status lock_take(int dir, str name, bool exclusive, int timeout_ms, int *ret, dep_err *err) {
+    char z[NAME_MAX + 1];
+    TRY(file_component(name, z, err));
+    int64_t end = end_of(timeout_ms);
+    for (;;) {
+        int fd = -1;
+        TRY(open_lock(dir, z, exclusive, &fd, err));
+        dep_status status = wait_for(fd, exclusive ? LOCK_EX : LOCK_SH, end, z, err);
+        if (status == DEP_OK && still_named(dir, z, fd)) {
+            *ret = fd;
+            return DEP_OK;
+        }
+        file_close(fd);
+        if (status != DEP_OK) return status;
+        if (mono_ms() >= end) return err_set(err, DEP_ERR_BUSY, "%s is locked by another process", z);
+    }
+}
+
+dep_status lock_dir(int dir, int timeout_ms, int *ret, dep_err *err) {
+    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return err_os(err, errno, "cannot open the directory");
+    dep_err why;
+    dep_status status = wait_for(fd, LOCK_EX, end_of(timeout_ms), "the directory", &why);
+    bool never = status == DEP_ERR_IO && (why.os == EBADF || why.os == ENOLCK || why.os == ENOTSUP);
+    if (status != DEP_OK && !never) {
+        file_close(fd);
+        if (err) *err = why;
+        return status;
     }
     *ret = fd;
     return DEP_OK;

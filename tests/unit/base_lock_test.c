@@ -129,6 +129,25 @@ static void test_base_lock__who_waited_for_a_removed_lock_file_takes_the_present
     assert_int_equal(child_code(pid), 0);
 }
 
+static void test_base_lock__a_directory_is_locked_without_a_file_in_it(void **state) {
+    dir_fixture *f = *state;
+    int one = -1, two = -1;
+    dep_err err = {0};
+    assert_int_equal(lock_dir(f->dir, 0, &one, &err), DEP_OK);
+    assert_true(fcntl(one, F_GETFD) & FD_CLOEXEC);
+    assert_int_equal(lock_dir(f->dir, 0, &two, &err), DEP_ERR_BUSY);
+    assert_int_equal(lock_dir(f->dir, 30, &two, &err), DEP_ERR_BUSY);
+    assert_int_equal(two, -1);
+    arena *a = arena_new();
+    dir_entries entries = {0};
+    assert_int_equal(dir_list(a, f->dir, 10, &entries, &err), DEP_OK);
+    assert_int_equal(entries.n, 0);
+    arena_free(a);
+    close(one);
+    assert_int_equal(lock_dir(f->dir, 0, &two, &err), DEP_OK);
+    close(two);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(test_base_lock__##name, dir_setup, dir_teardown)
 
 int main(void) {
@@ -137,6 +156,7 @@ int main(void) {
         T(a_lock_file_is_a_plain_file_of_its_own),
         T(two_processes_under_a_lock_lose_no_update),
         T(a_lock_dies_with_its_process),
+        T(a_directory_is_locked_without_a_file_in_it),
         T(who_waited_for_a_removed_lock_file_takes_the_present_one),
     };
     return cmocka_run_group_tests_name("base_lock", tests, NULL, NULL);
