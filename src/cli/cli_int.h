@@ -100,8 +100,10 @@ int ask(cli *c, str shown, str question);
 // Opens a file in $VISUAL or $EDITOR and waits. EXIT_FINE when it ended well; else prints.
 const char *editor_command(const cli *c); // NULL: none is set
 int run_editor(cli *c, str path);
-// Writes a definition file of a layer and records trust as DESIGN says. was_trusted: or it is new.
-[[nodiscard]] dep_status save_definition(cli *c, def_layer layer, str base, str bytes, bool create,
+enum { EDIT_LOCK_MS = 10000 }; // how long a change waits for another one in the same folder
+// Writes a definition file of a layer and records that it is trusted, if it was, or is new. was: the bytes
+// that it must still have (BUSY otherwise); NULL: a new file.
+[[nodiscard]] dep_status save_definition(cli *c, def_layer layer, str base, str bytes, const str *was,
                                          bool was_trusted, str *shown, dep_err *err);
 const char *role_name(agent_role r);
 // The schema that a definition's first line names, for editors; one that is there stays.

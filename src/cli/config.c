@@ -29,7 +29,8 @@ static int changed_text(cli *c, str path, const config_change *changes, size_t n
     return EXIT_FINE;
 }
 
-int config_edit(cli *c, const config_change *changes, size_t n) {
+// Under the lock of the folder dir: what is changed is what is there.
+static int edit_locked(cli *c, int dir, const config_change *changes, size_t n) {
     dep_err err;
     str path = config_path(c), bytes = {0};
     dep_status st = file_read(c->a, path, CONFIG_FILE_MAX, &bytes, &err);
@@ -41,15 +42,22 @@ int config_edit(cli *c, const config_change *changes, size_t n) {
     if (config_parse(c->a, path, bytes, true, &fresh, &d, &err) != DEP_OK) return fail(c, &err);
     print_diags(c, &d);
     if (d.errors) return fail_with(c, EXIT_ERRORS, "nothing was written");
-    int dir;
+    if (file_replace_at(dir, S("config.yaml"), bytes, 0600, &err) != DEP_OK) return fail(c, &err);
+    c->w->config = fresh;
+    return EXIT_FINE;
+}
+
+int config_edit(cli *c, const config_change *changes, size_t n) {
+    dep_err err;
+    int dir, lock;
     if (dir_make(c->w->dirs.config, 0700, &err) != DEP_OK ||
         dir_open(c->w->dirs.config, &dir, &err) != DEP_OK)
         return fail(c, &err);
-    st = file_replace_at(dir, S("config.yaml"), bytes, 0600, &err);
-    close(dir);
-    if (st != DEP_OK) return fail(c, &err);
-    c->w->config = fresh;
-    return EXIT_FINE;
+    arena_defer_close(c->a, dir);
+    if (lock_dir(dir, EDIT_LOCK_MS, &lock, &err) != DEP_OK) return fail(c, &err);
+    int code = edit_locked(c, dir, changes, n);
+    close(lock);
+    return code;
 }
 
 // --- What is in effect ---------------------------------------------------------------------------

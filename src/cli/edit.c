@@ -121,8 +121,8 @@ static int save(cli *c, agent_entry *e, str bytes) {
         return EXIT_ERRORS;
     }
     if ((code = check_rename(c, e, &def))) return code;
-    if (save_definition(c, e->def.layer, e->def.base, bytes, false, e->trust == TRUST_OK, &shown, &err) !=
-        DEP_OK)
+    if (save_definition(c, e->def.layer, e->def.base, bytes, &e->def.text, e->trust == TRUST_OK, &shown,
+                        &err) != DEP_OK)
         return fail(c, &err);
     if (!str_eq(old.identity, def.identity)) {
         move_memory(c, &old, &def);

@@ -197,15 +197,29 @@ int run_editor(cli *c, str path) {
     return EXIT_ERRORS;
 }
 
-dep_status save_definition(cli *c, def_layer layer, str base, str bytes, bool create, bool was_trusted,
+// Two people, or a script, may change one file at a time: neither change is lost without a word.
+static dep_status replace_unchanged(cli *c, int dir, str base, str was, str bytes, dep_err *err) {
+    int lock;
+    str now;
+    TRY(lock_dir(dir, EDIT_LOCK_MS, &lock, err));
+    dep_status st = file_read_at(c->a, dir, base, FILE_NO_LINKS, DEF_FILE_MAX, &now, NULL, err);
+    if (st == DEP_OK && !str_eq(now, was))
+        st = err_set(err, DEP_ERR_BUSY, STR_FMT " was changed meanwhile; nothing was written, try again",
+                     STR_ARG(base));
+    if (st == DEP_OK) st = file_replace_at(dir, base, bytes, 0644, err);
+    close(lock);
+    return st;
+}
+
+dep_status save_definition(cli *c, def_layer layer, str base, str bytes, const str *was, bool was_trusted,
                            str *shown, dep_err *err) {
     workspace *w = c->w;
     int dir;
     str where;
     TRY(workspace_layer_dir(w, layer, true, &dir, &where, err));
     *shown = path_join(c->a, where, base);
-    TRY(create ? file_create_at(dir, base, bytes, layer == LAYER_SYSTEM ? 0600 : 0644, err)
-               : file_replace_at(dir, base, bytes, 0644, err));
+    TRY(was ? replace_unchanged(c, dir, base, *was, bytes, err)
+            : file_create_at(dir, base, bytes, layer == LAYER_SYSTEM ? 0600 : 0644, err));
     if (layer != LAYER_WORKSPACE || !was_trusted) return DEP_OK;
     definition def;
     diags d = diags_new(c->a);

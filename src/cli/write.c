@@ -91,7 +91,7 @@ static int edit_new(cli *c, const definition *was, str base, str path) {
     int code = run_editor(c, path);
     if (code) return code;
     if (file_read(c->a, path, DEF_FILE_MAX, &edited, &err) != DEP_OK ||
-        save_definition(c, was->layer, base, edited, false, true, &shown, &err) != DEP_OK)
+        save_definition(c, was->layer, base, edited, &edited, true, &shown, &err) != DEP_OK)
         return fail(c, &err);
     if ((code = check_text(c, was->layer, shown, edited, &def))) return code;
     return str_eq(def.identity, was->identity) ? EXIT_FINE : check_free(c, def.layer, def.identity, def.name);
@@ -122,7 +122,7 @@ int verb_new(cli *c) {
     str bytes = definition_text(c->a, &o), base = free_base(c, layer, identity), shown;
     definition def;
     if ((code = check_before(c, layer, base, bytes, &def))) return code;
-    if (save_definition(c, layer, base, bytes, true, true, &shown, &err) != DEP_OK ||
+    if (save_definition(c, layer, base, bytes, NULL, true, &shown, &err) != DEP_OK ||
         put_schema(c, layer, &err) != DEP_OK)
         return fail(c, &err);
     wrote(c, &def, shown, "");
@@ -159,7 +159,7 @@ int verb_copy(cli *c) {
     definition def;
     str base = free_base(c, layer, identity);
     if ((code = check_before(c, layer, base, bytes, &def))) return code;
-    if (save_definition(c, layer, base, bytes, true, trusted, &shown, &err) != DEP_OK) return fail(c, &err);
+    if (save_definition(c, layer, base, bytes, NULL, trusted, &shown, &err) != DEP_OK) return fail(c, &err);
     wrote(c, &def, shown, "; its memory starts empty");
     return EXIT_FINE;
 }

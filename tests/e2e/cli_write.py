@@ -363,5 +363,26 @@ def test_switches(box):
               and piped.code == FINE, piped)
 
 
+def at_once(processes):
+    """Exit codes, and what each said on standard error."""
+    return [(p.wait(timeout=60), p.communicate()[1].decode()) for p in processes]
+
+
+def test_several_writers(box):
+    """Each change is there, or its writer was told that it is not."""
+    box.run("new", "one")
+    ends = at_once([box.start("set", "one", f"x-{i}", str(i)) for i in range(12)])
+    text = box.read(".deputy/agents/one.yaml")
+    box.equal("what succeeded is in the file", [code == FINE for code, _ in ends], [f"x-{i}: {i}\n" in text for i in range(12)])
+    box.check("somebody came through", any(code == FINE for code, _ in ends), ends)
+    box.check("the others know what to do", all(code == FINE or (code == ERRORS and "try again" in said) for code, said in ends), ends)
+    ends = at_once([box.start("config", "set", f"x-{i}", str(i)) for i in range(12)])
+    text = (box.config / "deputy/config.yaml").read_text(encoding="utf-8")
+    box.check("settings wait for each other", all(code == FINE for code, _ in ends)
+              and all(f"x-{i}: {i}\n" in text for i in range(12)), f"{ends}\n{text}")
+    box.equal("nothing but the files is left", {p.name for top in (box.ws / ".deputy/agents", box.config / "deputy") for p in top.iterdir()},
+              {"one.yaml", "config.yaml"})
+
+
 if __name__ == "__main__":
     main(globals())
