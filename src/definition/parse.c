@@ -342,6 +342,10 @@ static void take_axis(parse_ctx *c, const ynode *map, str key, bool paths, def_a
     out->present = n != NULL;
     out->at = place_of(c, n);
     out->entries = take_strings(c, n);
+    if (n && n->kind == YAML_NODE_SCALAR && str_chr(n->text, ',') != SIZE_MAX)
+        report(c, n, SEV_ERROR, "DEF020",
+               S("this is one entry with a comma in it, which would match nothing"),
+               S("write a list: [a, b]"));
     if (!paths) return;
     for (size_t i = 0; i < out->entries.n; i++) {
         str rel, *entry = &out->entries.p[i];

@@ -82,6 +82,7 @@ static void test_definition_parse__each_fault_has_its_code_and_place(void **stat
         {HEAD "tools: [read]\nmcp: {servers: [a, {name: a, readonly: true}]}\n", "DEF016", SEV_ERROR, 5,
          "twice"},
         {HEAD "tools: [read]\nmcp: {servers: 'a a'}\n", "DEF016", SEV_ERROR, 5, "twice"},
+        {HEAD "tools: [bash]\npermissions: {run: 'git, npm'}\n", "DEF020", SEV_ERROR, 5, "list"},
         {HEAD "tools: [read]\npermissions: {read: ['docs/**']}\n", "DEF017", SEV_ERROR, 5, "folder"},
         {HEAD "tools: [read]\nknowledge: [{name: M, path: a, exclude: ../b}]\n", "DEF012", SEV_ERROR, 5,
          "relative"},
