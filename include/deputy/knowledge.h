@@ -21,11 +21,11 @@ typedef struct {
 // Lives in `a`. Sensitive files (rule B5), memory and everything below .deputy are refused with their reason.
 search_space knowledge_space(arena *a, const knowledge_opts *o);
 
-// The answer of kb_search and memory_search, escaped as foreign text (rule B22):
+// The answer of kb_search and memory_search (whose hits have no source), escaped as foreign text (rule B22):
 //   [1] docs/manual.md:12 (Product manual) Refunds > Deadlines
 //       Refunds are accepted within seven days of receipt.
 //
 //   2 hits shown of 5 matching lines; searched 12 files, 48210 bytes.
 //   cut: binary file, not searched: 1 (docs/logo.md)
-// names: what stands for the hits' source when there is none (memory); sources: named when nothing was found.
+// sources: named when nothing was found.
 void knowledge_text(buf *out, const search_result *r, str query, const strs *sources);

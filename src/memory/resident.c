@@ -97,7 +97,7 @@ static dep_status search_once(arena *a, arena *s, arena *bytes, memory_scope *m,
     memory_items items;
     search_corpus *corpus = NULL;
     static const str include[] = {S_INIT("*.md"), S_INIT("daily/*.md")};
-    search_source source = {.name = S("memory"), .include = include, .n_include = 2};
+    search_source source = {.include = include, .n_include = 2};
     search_space space = {.root = m->dir,
                           .sources = &source,
                           .n_sources = 1,

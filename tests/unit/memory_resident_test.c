@@ -259,6 +259,7 @@ static void test_memory_resident__search_finds_lines_in_root_and_daily_files(voi
         bool daily = str_starts(r.hits.p[i].path, S("daily/"));
         assert_true(str_eq(r.hits.p[i].path, daily ? S("daily/2026-11-30.md") : S("MEMORY.md")));
         assert_int_equal(r.hits.p[i].line, daily ? 2 : 3);
+        assert_int_equal(r.hits.p[i].source.n, 0); // there is one scope and no choice of sources
     }
     assert_int_equal(memory_search(f->a, f->m, S("deadline"), 1, NULL, NULL, &r, NULL), DEP_OK);
     assert_int_equal(r.hits.n, 1);
