@@ -209,6 +209,7 @@ const suites = [_][]const u8{
     "delegate_run",
     "host_agents",
     "host_workspace",
+    "knowledge_knowledge",
     "memory_entry",
     "memory_guard",
     "memory_race",
