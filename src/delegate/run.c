@@ -253,7 +253,9 @@ static void run_loop(run *r) {
             return;
         }
         bool calls = has_calls(&reply.blocks);
-        if (reply.stop == STOP_MAX_TOKENS || (!calls && reply.stop != STOP_PAUSE)) {
+        // Calls beside one of these are the start of something that was broken off.
+        bool broken_off = reply.stop == STOP_MAX_TOKENS || reply.stop == STOP_REFUSAL;
+        if (broken_off || (!calls && reply.stop != STOP_PAUSE)) {
             end_by_reply(r, &reply);
             return;
         }

@@ -238,6 +238,16 @@ def test_budgets(box):
         box.equal("the configured budget", len(server.requests()), 2)
 
 
+def test_a_refusal_ends_the_run(box):
+    box.agent("one", "tools: [glob]\n")
+    with box.server([calls("glob", {"pattern": "*"}, text="No.", stop_reason="refusal"), says("never asked")]) as server:
+        run = box.run("run", "one", "x", "--json")
+        box.equal("a call beside a refusal is not run", len(server.requests()), 1)
+    report = run.json()
+    box.check("and the text is kept", (run.code, report["status"], report["report"], report["tool_calls"]) == (ERRORS, "failed", "No.", 0)
+              and "refusal" in report["end_reason"], report)
+
+
 def test_minutes(box):
     """A clock cannot be set from outside; a server that takes longer than the shortest budget would take a minute. So only
     what is promised: the budget stands in the grant and in `show`."""
