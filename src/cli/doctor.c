@@ -71,9 +71,11 @@ static void check_store(doctor *d) {
     }
 }
 
-static void check_models(doctor *d) {
+static void check_config(doctor *d) {
     cli *c = d->c;
     const config *cfg = &c->w->config;
+    line(d, cfg->fault.n ? BROKEN : FINE, "config",
+         cfg->fault.n ? cfg->fault : S("nothing in it keeps a run back"));
     line(d, cfg->model.n ? FINE : NOTE, "default model",
          cfg->model.n ? cfg->model : S("quote/passages: quotes passages, no language model is connected"));
     for (vec_each(const config_provider, p, &cfg->providers)) {
@@ -134,7 +136,7 @@ int verb_doctor(cli *c) {
     check_libraries(&d);
     check_dirs(&d);
     check_store(&d);
-    check_models(&d);
+    check_config(&d);
     check_agents(&d);
     line(&d, NOTE, "sandbox", S("not yet: no tool that runs programs exists in this version"));
     if (c->json) jw_end_arr(&d.w), buf_addc(&d.b, '\n');

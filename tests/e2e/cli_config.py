@@ -160,6 +160,7 @@ def test_a_config_that_may_hide_a_restriction(box):
         answer = box.run("run", "one", "word")
         box.exits(f"an error in {what}: nothing runs", answer, ERRORS, err=["config.yaml", "nothing runs"])
         box.exits("and show says so", box.run("show", "one"), FINE, out="does not start")
+        box.exits("doctor too", box.run("doctor"), ERRORS, out="nothing runs")
     system.unlink()
     system.mkdir()
     box.exits("a system config that cannot be read", box.run("run", "one", "word"), ERRORS, err="nothing runs")
