@@ -56,6 +56,19 @@ str arg(const cli *c, size_t i) {
     return i < c->args.n ? c->args.p[i] : (str){0};
 }
 
+bool opt_role(cli *c, const definition *def, agent_role *ret) {
+    str given = opt_get(c, "role", (str){0});
+    *ret = def ? role_of(def) : ROLE_DELEGATE;
+    for (agent_role r = ROLE_DELEGATE; r <= ROLE_MAIN; r++)
+        if (str_eq(given, str_z(role_name(r)))) {
+            *ret = r;
+            return true;
+        }
+    if (!given.n) return true;
+    usage_error(c, "--role is delegate or main, not \"" STR_FMT "\"", STR_ARG(given));
+    return false;
+}
+
 bool opt_int(cli *c, const char *name, int64_t dflt, int64_t min, int64_t max, int64_t *ret) {
     *ret = dflt;
     if (!opt_has(c, name)) return true;

@@ -58,6 +58,8 @@ bool opt_has(const cli *c, const char *name);
 str opt_get(const cli *c, const char *name, str dflt); // the last one given
 strs opt_all(const cli *c, const char *name);          // repeated, each split at commas
 str arg(const cli *c, size_t i);                       // empty when absent
+// --role, else the role that the definition (NULL: any) has; prints and returns false otherwise.
+bool opt_role(cli *c, const definition *def, agent_role *ret);
 // A whole number option within bounds; prints and returns false otherwise.
 bool opt_int(cli *c, const char *name, int64_t dflt, int64_t min, int64_t max, int64_t *ret);
 
@@ -106,6 +108,9 @@ enum { EDIT_LOCK_MS = 10000 }; // how long a change waits for another one in the
 [[nodiscard]] dep_status save_definition(cli *c, def_layer layer, str base, str bytes, const str *was,
                                          bool was_trusted, str *shown, dep_err *err);
 const char *role_name(agent_role r);
+// A provider whose key stands in the environment and that is not configured; NULL: none. var: the key's
+// variable.
+const char *provider_waiting(const cli *c, const char **var);
 // The schema that a definition's first line names, for editors; one that is there stays.
 [[nodiscard]] dep_status put_schema(cli *c, def_layer layer, dep_err *err);
 // Shows these files whole (print: on standard output too), asks, and records what was accepted. EXIT_REFUSED

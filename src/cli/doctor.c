@@ -85,9 +85,8 @@ static void check_config(doctor *d) {
         line(d, ok ? FINE : NOTE, "provider",
              ok ? p->name : str_fmt(c->a, STR_FMT ": %s", STR_ARG(p->name), err.msg));
     }
-    const char *key = c->in->getenv("ANTHROPIC_API_KEY");
-    if (key && *key && !config_provider_get(cfg, S("anthropic")))
-        line(d, NOTE, "models", S("ANTHROPIC_API_KEY is set: deputy models add anthropic"));
+    const char *var, *provider = provider_waiting(c, &var);
+    if (provider) line(d, NOTE, "models", str_fmt(c->a, "%s is set: deputy models add %s", var, provider));
 }
 
 // Libraries that are loaded when they are first needed: what does not work without them.

@@ -14,6 +14,18 @@ static bool api_here(str api) {
     return str_eq(api, S("anthropic")) || str_eq(api, S("quote"));
 }
 
+const char *provider_waiting(const cli *c, const char **var) {
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        const char *key = *known[i].key_env ? c->in->getenv(known[i].key_env) : NULL;
+        if (!key || !*key || !api_here(str_z(known[i].api)) ||
+            config_provider_get(&c->w->config, str_z(known[i].name)))
+            continue;
+        *var = known[i].key_env;
+        return known[i].name;
+    }
+    return NULL;
+}
+
 static int list(cli *c) {
     const config *cfg = &c->w->config;
     buf b = buf_new(c->a, 0);

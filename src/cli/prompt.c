@@ -7,10 +7,8 @@
 static int resolved(cli *c, bool even_off, agent_entry **e, grant *g) {
     int code = even_off ? find_agent(c, arg(c, 0), e) : need_agent(c, arg(c, 0), e);
     if (code) return code;
-    str given = opt_get(c, "role", (str){0});
-    if (given.n && !str_eq(given, S("main")) && !str_eq(given, S("delegate")))
-        return usage_error(c, "--role is delegate or main");
-    agent_role role = str_eq(given, S("main")) ? ROLE_MAIN : given.n ? ROLE_DELEGATE : role_of(&(*e)->def);
+    agent_role role;
+    if (!opt_role(c, &(*e)->def, &role)) return EXIT_USAGE;
     diags d = diags_new(c->a);
     dep_err err;
     host_opts o = {.memory_block = true};

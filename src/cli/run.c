@@ -186,31 +186,25 @@ static void print_report(cli *c, const delegate_report *r, bool streamed) {
 }
 
 static void hint_models(cli *c) {
-    static const struct {
-        const char *var, *provider;
-    } known[] = {{"ANTHROPIC_API_KEY", "anthropic"}};
-    if (c->w->config.model.n) return;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        const char *v = c->in->getenv(known[i].var);
-        if (v && *v && !config_provider_get(&c->w->config, str_z(known[i].provider)))
-            say(c, "%s is set; `deputy models add %s` connects a language model", known[i].var,
-                known[i].provider);
-    }
+    const char *var, *provider = provider_waiting(c, &var);
+    if (provider && !c->w->config.model.n)
+        say(c, "%s is set; `deputy models add %s` connects a language model", var, provider);
 }
 
 int verb_run(cli *c) {
     static const char *const later[] = {"background", "resume", "level"};
     for (size_t i = 0; i < sizeof later / sizeof *later; i++)
         if (opt_has(c, later[i])) return usage_error(c, "--%s: not yet", later[i]);
-    str task, role = opt_get(c, "role", (str){0});
-    if (role.n && !str_eq(role, S("main")) && !str_eq(role, S("delegate")))
-        return usage_error(c, "--role is delegate or main");
+    str task;
+    agent_role role;
+    if (!opt_role(c, NULL, &role)) return EXIT_USAGE; // before anything is asked
     int code = need_agents(c);
     if (code) return code;
     print_diags(c, &c->w->diags);
     agent_entry *e = NULL;
     dep_err err;
     if ((code = take_agent(c, &e))) return code;
+    if (!opt_role(c, &e->def, &role)) return EXIT_USAGE;
     if ((code = read_task(c, &task)) || (code = renew_trust(c, e))) return code;
     catch_signals();
     watcher w = {
@@ -225,9 +219,7 @@ int verb_run(cli *c) {
     delegate_opts o = {.task = task,
                        .description = opt_get(c, "description", (str){0}),
                        .model = opt_get(c, "model", (str){0}),
-                       .role = str_eq(role, S("main")) ? ROLE_MAIN
-                               : role.n                ? ROLE_DELEGATE
-                                                       : role_of(&e->def)};
+                       .role = role};
     delegate_report r;
     if (delegate_run(c->a, c->w, &e->def, &o, &sink, &r, &err) != DEP_OK)
         return fail_with(c, exit_code(err.status), "\"" STR_FMT "\" was not run: %s", STR_ARG(e->def.name),

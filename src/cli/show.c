@@ -3,20 +3,10 @@
 #include "cli/cli_int.h"
 #include <deputy/file.h>
 
-static bool take_role(cli *c, const definition *def, agent_role *role) {
-    str given = opt_get(c, "role", (str){0});
-    *role = role_of(def);
-    if (str_eq(given, S("main"))) *role = ROLE_MAIN;
-    if (str_eq(given, S("delegate"))) *role = ROLE_DELEGATE;
-    if (!given.n || str_eq(given, S("main")) || str_eq(given, S("delegate"))) return true;
-    usage_error(c, "--role is delegate or main, not \"" STR_FMT "\"", STR_ARG(given));
-    return false;
-}
-
 static int grant_of(cli *c, agent_entry *e, grant *g, diags *d) {
     dep_err err;
     agent_role role;
-    if (!take_role(c, &e->def, &role)) return EXIT_USAGE;
+    if (!opt_role(c, &e->def, &role)) return EXIT_USAGE;
     host_opts o = {.count_sources = true, .memory_block = true};
     *d = diags_new(c->a);
     return workspace_grant(c->w, &e->def, role, &o, g, d, &err) == DEP_OK ? EXIT_FINE : fail(c, &err);
