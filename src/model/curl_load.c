@@ -1,6 +1,5 @@
 // curl_load: dlopen of libcurl. See curl_int.h.
 #include "model/curl_int.h"
-#include <deputy/model.h>
 #include <dlfcn.h>
 #include <stddef.h>
 #include <string.h>
@@ -51,12 +50,5 @@ dep_status curl_load(const char *soname, curl_api *ret, dep_err *err) {
     if (code != CURLE_OK)
         return err_set(err, DEP_ERR_INTERNAL, "libcurl does not start: %s", api.easy_strerror(code));
     *ret = api;
-    return DEP_OK;
-}
-
-dep_status model_can_connect(dep_err *err) {
-    curl_api api;
-    TRY(curl_load(NULL, &api, err));
-    api.global_cleanup();
     return DEP_OK;
 }

@@ -4,6 +4,7 @@
 // request or its release. Knows nothing of any model API.
 #include "model/curl_int.h"
 #include "model/http_int.h"
+#include <deputy/model.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -298,4 +299,11 @@ dep_status http_post(http_client *c, arena *a, const http_request *rq, http_resp
     ret->body = buf_str(&t.error_body);
     detach(c);
     return status;
+}
+
+dep_status model_can_connect(dep_err *err) {
+    curl_api api;
+    TRY(curl_load(NULL, &api, err));
+    api.global_cleanup();
+    return DEP_OK;
 }
