@@ -48,7 +48,7 @@ typedef struct {
     str memory_reason;
     VEC(def_gate) default_gates; // the system's default pair: confirm entries first, n_confirm of them
     size_t n_default_confirm;
-    int64_t turns, minutes, idle_seconds, tokens, tool_bytes, run_bytes; // defaults or ceilings from config
+    int64_t turns, minutes, tokens, tool_bytes, run_bytes; // defaults or ceilings from config
     str default_model, default_model_origin;
     strs models;      // configured provider names, built-in ones too
     str config_fault; // an error in a config file that may hide a restriction: nothing starts; or empty
@@ -114,7 +114,7 @@ typedef struct {
     VEC(gate) gates;
     grant_axis read, write, run, net;
     bool can_change; // has a tool that changes files or runs programs
-    int64_t turns, minutes, idle_seconds, tokens, tool_bytes, run_bytes;
+    int64_t turns, minutes, tokens, tool_bytes, run_bytes;
     str model, model_origin;
     str body; // the definition's prompt, exact
     VEC(report_row) report;
@@ -132,8 +132,6 @@ typedef struct {
 
 // The tool of that exact name in the grant; NULL: not granted. Deferred ones are found too.
 const grant_tool *grant_find(const grant *g, str name);
-// The group or tool `name` among deferred tools: how many match.
-size_t grant_deferred_match(const grant *g, str name);
 // {"tools":[…],"deferred":[…],"skills":[…],"servers":[…],"sources":[…],"memory":"private"}
 void grant_json(buf *out, const grant *g);
 void report_json(buf *out, const grant *g);

@@ -47,13 +47,6 @@ const grant_tool *grant_find(const grant *g, str name) {
     return NULL;
 }
 
-size_t grant_deferred_match(const grant *g, str name) {
-    size_t n = 0;
-    for (vec_each(const grant_tool, t, &g->tools))
-        if (t->deferred && (str_ieq(str_z(t->spec->name), name) || str_eq(str_z(t->spec->group), name))) n++;
-    return n;
-}
-
 // --- Permissions ---------------------------------------------------------------------------------
 
 static grant_axis axis_of(const definition *def, const def_axis *block) {
@@ -187,7 +180,6 @@ void resolve_budgets(resolve_ctx *c) {
     g->turns = def->max_turns > 0 ? def->max_turns : h->turns;
     g->minutes = def->minutes > 0 ? def->minutes : h->minutes;
     g->tokens = def->tokens > 0 ? def->tokens : h->tokens;
-    g->idle_seconds = h->idle_seconds;
     g->tool_bytes = h->tool_bytes;
     g->run_bytes = h->run_bytes;
     if (def->has_cost) {

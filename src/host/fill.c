@@ -151,7 +151,6 @@ dep_status workspace_host(workspace *w, const definition *def, const host_opts *
     host h = {.workspace = w->root,
               .turns = c->limits.turns,
               .minutes = c->limits.minutes,
-              .idle_seconds = c->limits.idle_seconds,
               .tokens = c->limits.tokens,
               .tool_bytes = c->limits.tool_kib * 1024,
               .run_bytes = c->limits.run_kib * 1024,

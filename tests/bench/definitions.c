@@ -38,7 +38,6 @@ int main(int argc, char **argv) {
     host h = {.workspace = S("/workspace"),
               .turns = 60,
               .minutes = 30,
-              .idle_seconds = 120,
               .tokens = 2000000,
               .default_model = S("quote/passages")};
     for (size_t i = 0; i < 32; i++) h.tools[i] = tools_bodies()[i];

@@ -9,7 +9,6 @@ static host full_host(void) {
     host h = {.workspace = S("/workspace"),
               .turns = 60,
               .minutes = 30,
-              .idle_seconds = 120,
               .tokens = 2000000,
               .tool_bytes = 1000,
               .run_bytes = 2000,

@@ -19,10 +19,6 @@ static void test_capability_access__the_loaders_come_with_something_deferred_and
     assert_int_equal(r.g.n_deferred, 2);
     assert_row(&r, "tools", "read", ITEM_DEFERRED, "loaded by name");
     assert_row(&r, "residency", "load_tools", ITEM_GRANTED, "");
-    assert_int_equal(grant_deferred_match(&r.g, S("fs")), 2);
-    assert_int_equal(grant_deferred_match(&r.g, S("READ")), 1);
-    assert_int_equal(grant_deferred_match(&r.g, S("memory")), 0);
-    assert_int_equal(grant_deferred_match(&r.g, S("bash")), 0);
     arena_free(r.a);
     r = grant_on_full("tools: [read, glob]\nresident: []\n");
     assert_tools(&r, "-read -glob available_tools load_tools");

@@ -321,7 +321,6 @@ static void test_capability_resolve__budgets_come_from_the_file_else_from_the_co
     assert_int_equal(r.g.turns, 60);
     assert_int_equal(r.g.minutes, 30);
     assert_int_equal(r.g.tokens, 2000000);
-    assert_int_equal(r.g.idle_seconds, 120);
     assert_int_equal(r.g.tool_bytes, 1000);
     assert_int_equal(r.g.run_bytes, 2000);
     arena_free(r.a);

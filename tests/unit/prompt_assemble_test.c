@@ -42,7 +42,6 @@ static host full_host(arena *a, bool with_mcp) {
     host h = {.workspace = S("/workspace"),
               .turns = 60,
               .minutes = 30,
-              .idle_seconds = 120,
               .tokens = 2000000,
               .tool_bytes = 262144,
               .run_bytes = 8388608,
