@@ -28,6 +28,8 @@ typedef struct {
 
 // --- Sources -------------------------------------------------------------------------------------
 
+enum { SOURCES_MAX = 1000 };
+
 static void add_source(cli *c, knowledge_opts *k, def_source s) {
     for (size_t i = 0; i < k->n_sources; i++)
         if (str_eq(k->sources[i].name, s.name))
@@ -36,7 +38,7 @@ static void add_source(cli *c, knowledge_opts *k, def_source s) {
 }
 
 static int take_sources(cli *c, knowledge_opts *k) {
-    def_source *all = NEW_N(c->a, def_source, 1024);
+    def_source *all = NEW_N(c->a, def_source, SOURCES_MAX);
     k->sources = all;
     str agent = opt_get(c, "agent", (str){0});
     strs paths = opt_all(c, "path");
@@ -54,12 +56,21 @@ static int take_sources(cli *c, knowledge_opts *k) {
     }
     int code = need_agents(c);
     if (code) return code;
+    size_t over = 0;
     for (vec_each(const agent_entry, e, &c->w->agents)) {
         if (e->state != AGENT_EFFECTIVE || (e->def.layer != LAYER_WORKSPACE && e->def.layer != LAYER_SYSTEM))
             continue;
-        for (vec_each(const def_source, s, &e->def.sources))
-            if (k->n_sources < 1000) add_source(c, k, *s);
+        for (vec_each(const def_source, s, &e->def.sources)) {
+            if (k->n_sources < SOURCES_MAX) {
+                add_source(c, k, *s);
+            } else {
+                over++;
+            }
+        }
     }
+    if (over)
+        say(c, "%zu source%s beyond the first %d not searched; name an agent with --agent", over,
+            over == 1 ? "" : "s", SOURCES_MAX);
     if (k->n_sources) return EXIT_FINE;
     strs everything = {0};
     vec_push(c->a, &everything, S("**/*"));

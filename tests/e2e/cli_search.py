@@ -94,6 +94,18 @@ def test_sources(box):
     box.exits("two sources of one name", box.run("search", "退款"), FINE, out="docs/zh.md:2")
 
 
+def test_more_sources_than_are_searched(box):
+    def sources(n):
+        return "tools: [read]\nknowledge:\n" + "".join(f"  - {{name: S{i}, path: {i}.md}}\n" for i in range(n))
+    box.write("0.md", "needle\n")
+    for i in range(100):
+        box.agent(f"many{i}", sources(10), layer="system")
+    exactly = box.run("search", "needle")
+    box.check("a thousand are searched", exactly.code == FINE and "not searched" not in exactly.err, exactly)
+    box.agent("one-more", sources(1), layer="system")
+    box.exits("the next one is named", box.run("search", "needle"), FINE, err="1 source beyond the first 1000 not searched")
+
+
 def test_what_is_never_searched(box):
     box.write("ok.md", "needle here\n")
     for path in (".hidden.md", ".git/x.md", "node_modules/x.md", ".deputy/notes.md", ".deputy/memory/MEMORY.md",
