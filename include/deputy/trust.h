@@ -26,7 +26,8 @@ typedef enum {
 // absolute; IO; PARSE and LIMIT (name the file; nothing is trusted then).
 [[nodiscard]] dep_status trust_open(arena *a, str state, str workspace, bool read_only, trust_list **ret,
                                     dep_err *err);
-// A list that trusts nothing and records nothing: what stands in for one that could not be read.
+// A list that trusts nothing and records nothing: what stands in for one that could not be read. To it every
+// file is TRUST_CHANGED: any of them may have been trusted, and then holds its name.
 trust_list *trust_none(arena *a);
 // Reads the list again if another process has replaced it since; *changed (may be NULL) tells. On failure the
 // list keeps what it had.

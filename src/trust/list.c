@@ -21,7 +21,7 @@ typedef struct {
 
 struct trust_list {
     int dir; // the directory of the lists; -1 when there is none yet
-    bool read_only;
+    bool read_only, unread;
     str name; // of the file in dir
     str path; // for messages
     str workspace;
@@ -146,7 +146,7 @@ static dep_status open_dir(arena *a, trust_list *l, str state, dep_err *err) {
 
 trust_list *trust_none(arena *a) {
     trust_list *t = NEW(a, trust_list);
-    *t = (trust_list){.dir = -1, .read_only = true};
+    *t = (trust_list){.dir = -1, .read_only = true, .unread = true};
     return t;
 }
 
@@ -193,7 +193,7 @@ dep_status trust_reload(trust_list *l, bool *changed, dep_err *err) {
 trust_state trust_check(const trust_list *l, str file, str sha256, str *reach) {
     const trust_entry *e = find(&l->t, file);
     if (reach) *reach = e ? e->reach : (str){0};
-    if (!e) return TRUST_NEVER;
+    if (!e) return l->unread ? TRUST_CHANGED : TRUST_NEVER;
     bool same = str_eq(e->sha256, sha256) || (e->was.n && str_eq(e->was, sha256));
     return same ? TRUST_OK : TRUST_CHANGED;
 }

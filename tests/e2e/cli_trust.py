@@ -184,6 +184,7 @@ def test_a_run_writes_only_what_is_trusted(box):
 
 def test_state_that_others_could_write(box):
     box.agent("one", "tools: [read]\n")
+    box.agent("explorer", "tools: [read]\npermissions: {read: [docs]}\n")
     (box.state / "deputy").chmod(0o777)
     box.check("is not believed", state(box, "one") == "untrusted", box.run("agents"))
     box.exits("and doctor says so", box.run("doctor"), ERRORS, out="chmod")
@@ -193,6 +194,9 @@ def test_state_that_others_could_write(box):
     record.write_bytes(b"{broken")
     answer = box.run("agents")
     box.exits("a broken list trusts nothing", answer, FINE, out="untrusted", err="is trusted until that is mended")
+    rows = {r["file"]: r["state"] for r in box.run("agents", "--all", "--json").json()}
+    box.equal("and lets no wider one take a name over", (rows[".deputy/agents/explorer.yaml"], rows["builtin:explorer.yaml"]),
+              ("untrusted", "shadowed"))
     box.exits("and cannot be written over by a yes", box.tty("trust", answers=[("[y/N]", "y\n")]), ERRORS)
 
 
