@@ -349,6 +349,20 @@ static void test_host_agents__han_with_latin_is_no_mixture(void **state) {
     assert_int_equal(ws_entry(f, "a.yaml")->diags.warnings, 0);
 }
 
+static void test_host_agents__a_name_is_also_judged_as_it_is_looked_up(void **state) {
+    ws_fixture *f = *state;
+    // Fine as they are written; folded, one begins with a blank and one has ninety characters.
+    local_agent(f, "a.yaml", "name: \u037Aname\n" READER);
+    local_agent(f, "b.yaml", "name: \uFDFA\uFDFA\uFDFA\uFDFA\uFDFA\n" READER);
+    local_agent(f, "c.yaml", "name: \uFF41\uFF4C\uFF4C\n" READER); // "all", full width
+    local_agent(f, "d.yaml", "name: \uFDFA\n" READER);
+    ws_trust(f);
+    is(f, "a.yaml", AGENT_INVALID);
+    is(f, "b.yaml", AGENT_INVALID);
+    is(f, "c.yaml", AGENT_INVALID);
+    is(f, "d.yaml", AGENT_EFFECTIVE);
+}
+
 // --- Places
 
 static void test_host_agents__one_directory_as_two_layers_is_read_once(void **state) {
@@ -425,6 +439,7 @@ int main(void) {
         T(the_later_of_two_look_alikes_is_off_until_enabled),
         T(an_untrusted_look_alike_switches_nothing_off),
         T(han_with_latin_is_no_mixture),
+        T(a_name_is_also_judged_as_it_is_looked_up),
         T(one_directory_as_two_layers_is_read_once),
         T(a_layer_that_is_a_link_is_not_read_and_said),
         T(a_layer_holds_a_thousand_files_and_says_what_is_left),
