@@ -61,6 +61,20 @@ static dep_status load_dir(workspace *w, def_layer layer, int fd, str shown, dep
     return DEP_OK;
 }
 
+// The layer cannot be read: what was trusted in it keeps its names, as far as the names of the files tell.
+static dep_status hold_names(workspace *w, const dep_err *why, dep_err *err) {
+    const trust_entry *known;
+    size_t n;
+    trust_entries(w->trust, &known, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (!str_starts(known[i].file, S(".deputy/agents/"))) continue;
+        str file = str_dup(w->a, known[i].file);
+        TRY(add_entry(w, LAYER_WORKSPACE, file, path_base(file), (str){0}, str_dup(w->a, str_z(why->msg)),
+                      err));
+    }
+    return DEP_OK;
+}
+
 static dep_status load_layers(workspace *w, dep_err *err) {
     struct stat ws_st = {0}, sys_st = {0};
     dep_err why;
@@ -76,6 +90,7 @@ static dep_status load_layers(workspace *w, dep_err *err) {
                                     .file = S(".deputy/agents"),
                                     .msg = str_dup(w->a, str_z(why.msg)),
                                     .hint = S("its definitions are not read")});
+        TRY(hold_names(w, &why, err));
     }
     st = workspace_layer_dir(w, LAYER_SYSTEM, false, &fd, &shown, &why);
     if (st == DEP_OK) {

@@ -129,6 +129,18 @@ def test_it_keeps_its_name(box):
     box.equal("one that was never trusted shadows nothing", rows, ["builtin"])
 
 
+def test_names_outlive_a_folder_that_cannot_be_read(box):
+    box.agent("explorer", "tools: [read]\npermissions: {read: [docs]}\n")
+    agents = box.ws / ".deputy/agents"
+    agents.rename(box.ws / ".deputy/other")
+    agents.symlink_to("other")
+    box.exits("the wider one does not take over", box.run("run", "explorer", "x"), REFUSED, err="link")
+    rows = {r["layer"]: r["state"] for r in box.run("agents", "--all", "--json").json() if r["name"] == "explorer"}
+    box.equal("and the list says so", rows, {"workspace": "untrusted", "builtin": "shadowed"})
+    agents.unlink()
+    box.exits("a folder that is gone holds nothing", box.run("show", "explorer"), FINE, out="builtin")
+
+
 def test_run_asks_on_a_terminal(box):
     box.write("a.md", "the needle\n")
     box.agent("one", "tools: [read]\nknowledge: [{name: M, path: '*.md'}]\n", trusted=False)
