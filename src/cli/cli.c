@@ -233,13 +233,13 @@ static int dispatch(cli *c) {
     }
     c->verb = find_verb(c, str_z(c->in->argv[i]));
     if (!c->verb) return EXIT_USAGE;
-    if (!c->verb->run) return not_yet(c, i + 1);
-    int code = parse_verb(c, i + 1);
-    if (code) return code < 0 ? EXIT_FINE : code;
     if (refused_inside(c)) {
         say(c, "%s: refused inside a delegation", c->verb->name);
         return EXIT_REFUSED;
     }
+    if (!c->verb->run) return not_yet(c, i + 1);
+    int code = parse_verb(c, i + 1);
+    if (code) return code < 0 ? EXIT_FINE : code;
     return c->verb->run(c);
 }
 

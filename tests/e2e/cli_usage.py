@@ -114,6 +114,8 @@ def test_environment_that_cannot_be_used(box):
         box.exits(f"no Deputy inside a delegation: {verb}",
                   box.run(verb, *(["x"] if verb in ("search", "replay", "memory") else ["x", "y"] if verb == "run" else []),
                           env={"DEPUTY_DELEGATION": "1"}), REFUSED, err="inside a delegation")
+    for argv in (["mcp"], ["run"], ["tasks", "--nonsense"]):
+        box.exits(f"whatever follows: {argv}", box.run(*argv, env={"DEPUTY_DELEGATION": "1"}), REFUSED, err="inside a delegation")
     for verb in ("help", "version", "schema", "check"):
         box.exits(f"but {verb}", box.run(verb, env={"DEPUTY_DELEGATION": "1"}), FINE)
 
