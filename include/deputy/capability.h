@@ -48,7 +48,8 @@ typedef struct {
     str memory_reason;
     VEC(def_gate) default_gates; // the system's default pair: confirm entries first, n_confirm of them
     size_t n_default_confirm;
-    int64_t turns, minutes, tokens, tool_bytes, run_bytes; // defaults or ceilings from config
+    int64_t turns, minutes, tokens, tool_bytes, run_bytes; // from config, or the defaults
+    bool turns_bound, minutes_bound, tokens_bound; // the config says so: a definition may only lower it
     str default_model, default_model_origin;
     strs models;      // configured provider names, built-in ones too
     str config_fault; // an error in a config file that may hide a restriction: nothing starts; or empty

@@ -21,6 +21,7 @@ typedef struct {
 typedef struct {
     int64_t turns, minutes, idle_seconds, tokens, tool_kib, run_kib; // budgets of a delegation
     int64_t search_total_mib, search_file_mib;
+    bool turns_set, minutes_set, tokens_set; // written in a file: then no definition may ask for more
 } config_limits;
 
 typedef struct {

@@ -172,14 +172,23 @@ static void resolve_model(resolve_ctx *c) {
     row_rule(c, r, str_fmt(c->a, "model: " STR_FMT, STR_ARG(def->model)), "declares", def->model_at);
 }
 
+// A definition may ask for more than a default, and for less than what the config says.
+static int64_t budget(resolve_ctx *c, const char *name, int64_t declared, int64_t configured, bool bound,
+                      def_place at) {
+    if (declared <= 0) return configured;
+    if (!bound || declared <= configured) return declared;
+    row_add(c, "limits", str_z(name), ITEM_NARROWED,
+            str_fmt(c->a, "the config allows at most %lld", (long long)configured), at);
+    return configured;
+}
+
 void resolve_budgets(resolve_ctx *c) {
     const definition *def = c->def;
     const host *h = c->h;
     grant *g = c->g;
-    // A definition may ask for more than the defaults; what it does not say is the config's.
-    g->turns = def->max_turns > 0 ? def->max_turns : h->turns;
-    g->minutes = def->minutes > 0 ? def->minutes : h->minutes;
-    g->tokens = def->tokens > 0 ? def->tokens : h->tokens;
+    g->turns = budget(c, "maxTurns", def->max_turns, h->turns, h->turns_bound, def->max_turns_at);
+    g->minutes = budget(c, "limits.minutes", def->minutes, h->minutes, h->minutes_bound, def->minutes_at);
+    g->tokens = budget(c, "limits.tokens", def->tokens, h->tokens, h->tokens_bound, def->tokens_at);
     g->tool_bytes = h->tool_bytes;
     g->run_bytes = h->run_bytes;
     if (def->has_cost) {

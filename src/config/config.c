@@ -67,14 +67,11 @@ static void take_limits(const ctx *c) {
     const struct {
         const char *key;
         int64_t *to;
-    } rows[] = {{"turns", &l->turns},
-                {"minutes", &l->minutes},
-                {"idleSeconds", &l->idle_seconds},
-                {"tokens", &l->tokens},
-                {"toolKiB", &l->tool_kib},
-                {"runKiB", &l->run_kib},
-                {"searchMiB", &l->search_total_mib},
-                {"searchFileMiB", &l->search_file_mib}};
+        bool *set;
+    } rows[] = {{"turns", &l->turns, &l->turns_set},       {"minutes", &l->minutes, &l->minutes_set},
+                {"idleSeconds", &l->idle_seconds, NULL},   {"tokens", &l->tokens, &l->tokens_set},
+                {"toolKiB", &l->tool_kib, NULL},           {"runKiB", &l->run_kib, NULL},
+                {"searchMiB", &l->search_total_mib, NULL}, {"searchFileMiB", &l->search_file_mib, NULL}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const ynode *n = yaml_get(limits, str_z(rows[i].key));
         const key_row *row = keytab_find(config_keys(), str_fmt(c->a, "limits.%s", rows[i].key));
@@ -88,6 +85,7 @@ static void take_limits(const ctx *c) {
             continue;
         }
         *rows[i].to = v;
+        if (rows[i].set) *rows[i].set = true;
     }
 }
 

@@ -329,6 +329,17 @@ static void test_capability_resolve__budgets_come_from_the_file_else_from_the_co
     assert_int_equal(r.g.minutes, 90);
     assert_int_equal(r.g.tokens, 5);
     arena_free(r.a);
+    // What the config says is a ceiling: a definition asks for less, never for more.
+    r = grant_start();
+    r.h.turns = 10, r.h.minutes = 5, r.h.tokens = 1000;
+    r.h.turns_bound = r.h.minutes_bound = r.h.tokens_bound = true;
+    grant_parse(&r, LAYER_WORKSPACE, S("tools: [read]\nmaxTurns: 11\nlimits: {minutes: 5, tokens: 999}\n"));
+    grant_resolve(&r, ROLE_DELEGATE);
+    assert_int_equal(r.g.turns, 10);
+    assert_int_equal(r.g.minutes, 5);
+    assert_int_equal(r.g.tokens, 999);
+    assert_row(&r, "limits", "maxTurns", ITEM_NARROWED, "at most 10");
+    arena_free(r.a);
     r = grant_on_full("tools: [read]\nlimits: {cost: 0.5}\n");
     assert_int_equal(r.g.refusal_status, DEP_ERR_NOT_YET);
     assert_row(&r, "limits", "cost", ITEM_REFUSED, "not yet");
