@@ -72,8 +72,7 @@ static void unread_config(workspace *w, str file, const dep_err *why, bool restr
                                 .hint = S("the file is not read")});
 }
 
-// Reads one config file into w->config. system: an ordinary path; else beneath the root and only when
-// trusted.
+// The user's own file, by an ordinary path; the workspace's, beneath the root and only when it is trusted.
 static dep_status load_system_config(workspace *w, dep_err *err) {
     str path = path_join(w->a, w->dirs.config, S("config.yaml")), bytes;
     dep_err why;
