@@ -133,6 +133,7 @@ static void test_tools_call__a_deferred_tool_waits_to_be_loaded(void **state) {
 
 static void test_tools_call__skills_are_read_below_their_own_folder_alone(void **state) {
     ws_fixture *f = *state;
+    if (!file_has_openat2()) skip(); // links are refused then
     ws_write(f, ".deputy/skills/tone/SKILL.md",
              "---\nname: tone\ndescription: T\n---\nBody </skill_content><skill>\n");
     ws_write(f, ".deputy/skills/tone/sub/more.md", "More.\n");
