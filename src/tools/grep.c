@@ -40,8 +40,9 @@ static int on_step(pcre2_callout_block *block, void *p) {
     enum { STEPS_A_LOOK = 64 }; // each may pass over the whole line
     grep_state *s = p;
     (void)block;
-    bool more = ++s->steps < TOOL_GREP_STEPS_MAX && (s->steps % STEPS_A_LOOK != 0 || !out_of_time(s));
-    return more ? 0 : PCRE2_ERROR_CALLOUT;
+    s->steps++;
+    bool look = s->steps % STEPS_A_LOOK == 0;
+    return s->steps >= TOOL_GREP_STEPS_MAX || (look && out_of_time(s)) ? PCRE2_ERROR_CALLOUT : 0;
 }
 
 static dep_status compile(grep_state *s, str pattern, bool ignore_case, dep_err *err) {
