@@ -83,7 +83,7 @@ static int check_file(checked *k, str file) {
     dep_err err;
     definition def;
     diags d = diags_new(k->c->a);
-    if (file_read(k->c->a, file, DEF_FILE_MAX, &bytes, &err) != DEP_OK) return fail(k->c, &err);
+    if (read_named(k->c, file, &bytes, &err) != DEP_OK) return fail(k->c, &err);
     if (definition_parse(k->c->a, file, path_base(file), LAYER_WORKSPACE, bytes, k->strict, &def, NULL, &d,
                          &err) != DEP_OK)
         return fail(k->c, &err);

@@ -90,6 +90,9 @@ int usage_error(cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3
 // Opens it once; prints its diagnostics on stderr when `loud`. EXIT_FINE or the exit code.
 int need_workspace(cli *c, bool loud);
 int need_agents(cli *c);
+// A definition's file that was named by its path. The file itself may not be a link: its lines are quoted
+// (rule B1).
+[[nodiscard]] dep_status read_named(cli *c, str path, str *bytes, dep_err *err);
 // An effective agent by name; prints and gives the exit code otherwise.
 int need_agent(cli *c, str name, agent_entry **ret);
 // As need_agent, but also one that is not in effect (to look at, to repair).

@@ -181,7 +181,7 @@ static int fmt_file(cli *c, str path) {
     ydoc *doc;
     definition def;
     diags d = diags_new(c->a);
-    if (file_read(c->a, path, DEF_FILE_MAX, &bytes, &err) != DEP_OK ||
+    if (read_named(c, path, &bytes, &err) != DEP_OK ||
         definition_parse(c->a, path, path_base(path), LAYER_WORKSPACE, bytes, false, &def, &doc, &d, &err) !=
             DEP_OK)
         return fail(c, &err);

@@ -123,6 +123,15 @@ int need_workspace(cli *c, bool loud) {
     return EXIT_FINE;
 }
 
+dep_status read_named(cli *c, str path, str *bytes, dep_err *err) {
+    int dir;
+    str parent = path_dir(path);
+    TRY(dir_open(parent.n ? parent : S("."), &dir, err));
+    dep_status st = file_read_at(c->a, dir, path_base(path), FILE_NO_LINKS, DEF_FILE_MAX, bytes, NULL, err);
+    close(dir);
+    return st;
+}
+
 int need_agents(cli *c) {
     int code = need_workspace(c, false);
     if (code) return code;

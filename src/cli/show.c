@@ -271,7 +271,7 @@ static int reach_of(cli *c, str name, str *reach) {
         dep_err file_err;
         definition def;
         diags d = diags_new(c->a);
-        if (file_read(c->a, name, DEF_FILE_MAX, &bytes, &file_err) != DEP_OK) return fail(c, &err);
+        if (read_named(c, name, &bytes, &file_err) != DEP_OK) return fail(c, &err);
         if (definition_parse(c->a, name, path_base(name), LAYER_WORKSPACE, bytes, false, &def, NULL, &d,
                              &err) != DEP_OK)
             return fail(c, &err);

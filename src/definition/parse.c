@@ -267,7 +267,11 @@ static void take_globs(parse_ctx *c, const ynode *n, bool paths, strs *out) {
         glob_pat *g;
         dep_err err;
         if (!pattern.n) continue;
-        dep_status st = glob_compile(c->a, pattern, &g, &err);
+        if (out->n >= DEF_PATHS_MAX) break; // the table has named the excess
+        // Compiled only to be checked: a hostile pattern takes megabytes, which must not stay.
+        arena *scratch = arena_new();
+        dep_status st = glob_compile(scratch, pattern, &g, &err);
+        arena_free(scratch);
         if (st == DEP_ERR_NOMEM) c->nomem = true;
         if (st != DEP_OK) {
             report(c, it->node, SEV_ERROR, "DEF012",
@@ -284,7 +288,8 @@ static void take_globs(parse_ctx *c, const ynode *n, bool paths, strs *out) {
 static void take_knowledge(parse_ctx *c, const ynode *root) {
     const ynode *list = yaml_get(root, S("knowledge"));
     if (!list || list->kind != YAML_NODE_LIST) return;
-    for (const ynode *e = list->child; e; e = e->next) {
+    size_t entries = 0;
+    for (const ynode *e = list->child; e && entries < DEF_SOURCES_MAX; e = e->next, entries++) {
         if (e->kind != YAML_NODE_MAP) continue;
         def_source s = {.at = place_of(c, e), .name = str_trim(scalar(yaml_get(e, S("name"))))};
         const ynode *encoding = yaml_get(e, S("encoding"));

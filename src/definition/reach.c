@@ -2,7 +2,7 @@
 // what the file names without effect (a tool that its own permissions take away, `use_skill` without skills)
 // is no reach. Compared in reach_diff.c.
 //   tools, skills [name]      servers [{name, include: null|[tool], readonly}]
-//   knowledge [{path, exclude: [glob]}]      memory "private"
+//   knowledge [{path, exclude: [glob]}]      memory "private of IDENTITY"
 //   read, write, run, net     absent: no tool of that axis; null: unbounded; else the entries
 //   confirm, review [gate | {server, tool}]  loads: more tools can be loaded
 //   default_gates false: a pair of its own stands in place of the system's
@@ -145,7 +145,11 @@ static void add_gates(arena *a, jw *w, const definition *def, const char *key, c
 }
 
 str definition_reach(arena *a, const definition *def) {
-    static const char *const memory[] = {"none", "private", "shared"};
+    // Private notes belong to an identity: another name reaches other notes (rule B18).
+    str memory = def->memory == DEF_MEMORY_SHARED ? S("shared")
+                 : def->memory == DEF_MEMORY_PRIVATE
+                     ? str_fmt(a, "private of " STR_FMT, STR_ARG(def->identity))
+                     : S("none");
     bool own_pair = def->has_confirm || def->has_review;
     strs skills = {0};
     for (vec_each(const def_name, s, &def->skills)) vec_push(a, &skills, s->name);
@@ -156,7 +160,7 @@ str definition_reach(arena *a, const definition *def) {
     jw_kbool(&w, S("default_gates"), !(own_pair && def->layer == LAYER_SYSTEM));
     add_knowledge(a, &w, def);
     jw_kbool(&w, S("loads"), def->has_resident);
-    jw_kstr(&w, S("memory"), str_z(memory[def->memory]));
+    jw_kstr(&w, S("memory"), memory);
     add_axis(a, &w, def, AXIS_NET);
     add_axis(a, &w, def, AXIS_READ);
     add_gates(a, &w, def, "review", def->review.p, def->review.n);

@@ -280,6 +280,16 @@ def test_b3_the_root_cannot_be_steered(box):
         box.check(f"B3 {name}: nothing from elsewhere", "evil" not in box.run("agents", cwd=ws).out)
 
 
+def test_a_named_file_that_is_a_link_is_not_quoted(box):
+    """B1: a clone can hold a link to anything; its lines do not come out in a diagnostic."""
+    box.write("secret.txt", "the secret line\n")
+    (box.ws / "s.yaml").symlink_to("secret.txt")
+    for argv in (["check", "./s.yaml"], ["diff", "./s.yaml", "explorer"], ["fmt", "./s.yaml"]):
+        answer = box.run(*argv)
+        box.exits(f"{argv[0]} of a link", answer, ERRORS)
+        box.check(f"{argv[0]} quotes nothing", "secret line" not in answer.out + answer.err and "link" in answer.err, answer)
+
+
 def test_naughty_strings(box):
     """Strings that break programs, as names, texts, queries and tasks: no crash, no control character, one document."""
     file = SHARED / "realdata/text/blns/blns.json"

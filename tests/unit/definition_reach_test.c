@@ -77,9 +77,10 @@ static void test_definition_reach__tools_and_skills_count_by_name(void **state) 
 static void test_definition_reach__memory_of_another_kind_is_growth(void **state) {
     (void)state;
     static const pair cases[] = {
-        {"tools: [read]\n", "tools: [read]\nmemory: private\n", "+memory private;", "-memory private;"},
+        {"tools: [read]\n", "tools: [read]\nmemory: private\n", "+memory private of x;",
+         "-memory private of x;"},
         {"tools: [read]\nmemory: private\n", "tools: [read]\nmemory: shared\n",
-         "+memory shared;-memory private;", "+memory private;-memory shared;"},
+         "+memory shared;-memory private of x;", "+memory private of x;-memory shared;"},
         {"tools: [read]\n", "tools: [read]\nmemory: none\n", "", ""},
     };
     check_pairs(cases, COUNT(cases));
@@ -243,7 +244,7 @@ static void test_definition_reach__a_gate_is_lost_when_its_tool_stays(void **sta
     expect(a, "tools: [read, bash]\napproval: {confirm: [bash]}\n", "tools: [read]\n",
            "-tool bash;-run without bounds;");
     expect(a, "tools: [read]\nmemory: private\napproval: {confirm: [memory]}\n", "tools: [read]\n",
-           "-memory private;");
+           "-memory private of x;");
     expect(a, M("crm") "approval: {confirm: [mcp.crm.find]}\n", "tools: [read]\n", "-server crm: all tools;");
     expect(a, K("{name: M, path: docs}") "approval: {confirm: [kb_search]}\n", "tools: [read]\n",
            "-knowledge docs;");
@@ -284,7 +285,7 @@ static void test_definition_reach__nothing_before_makes_everything_growth(void *
         assert_true(str_eq(joined(a, &d),
                            S("+tool bash;+tool glob;+tool read;+tool todo;+read the whole workspace;"
                              "+run without bounds;+skill a;+server crm: all tools;+server crm.eu: all tools;"
-                             "+knowledge docs;+memory private;+gate confirm fs;+gate review bash;")));
+                             "+knowledge docs;+memory private of x;+gate confirm fs;+gate review bash;")));
     }
     reach_diff d;
     dep_err err;
@@ -313,6 +314,30 @@ static void test_definition_reach__order_and_spelling_leave_the_same_bytes(void 
     arena_free(a);
 }
 
+static void test_definition_reach__another_name_reaches_other_notes(void **state) {
+    (void)state;
+    arena *a = arena_new();
+    str of[2];
+    static const char *const names[] = {"a", "B"};
+    for (int i = 0; i < 2; i++) {
+        definition def;
+        diags d = diags_new(a);
+        dep_err err;
+        str text =
+            str_fmt(a, "name: %s\ndescription: d\ntools: [read]\nmemory: private\nprompt: p\n", names[i]);
+        assert_int_equal(
+            definition_parse(a, S("a.yaml"), S("a.yaml"), LAYER_WORKSPACE, text, false, &def, NULL, &d, &err),
+            DEP_OK);
+        of[i] = definition_reach(a, &def);
+    }
+    reach_diff diff;
+    dep_err err;
+    assert_int_equal(reach_compare(a, of[0], of[1], &diff, &err), DEP_OK);
+    assert_true(reach_grew(&diff));
+    assert_true(str_eq(diff.gained.p[0], S("memory private of b")));
+    arena_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_definition_reach__tools_and_skills_count_by_name),
@@ -325,6 +350,7 @@ int main(void) {
         cmocka_unit_test(test_definition_reach__a_pair_that_replaces_the_default_is_growth),
         cmocka_unit_test(test_definition_reach__nothing_before_makes_everything_growth),
         cmocka_unit_test(test_definition_reach__order_and_spelling_leave_the_same_bytes),
+        cmocka_unit_test(test_definition_reach__another_name_reaches_other_notes),
     };
     return cmocka_run_group_tests_name("definition_reach", tests, NULL, NULL);
 }
