@@ -271,7 +271,8 @@ static int reach_of(cli *c, str name, str *reach) {
         dep_err file_err;
         definition def;
         diags d = diags_new(c->a);
-        if (read_named(c, name, &bytes, &file_err) != DEP_OK) return fail(c, &err);
+        if (read_named(c, name, &bytes, &file_err) != DEP_OK)
+            return fail(c, file_err.status == DEP_ERR_NOT_FOUND ? &err : &file_err);
         if (definition_parse(c->a, name, path_base(name), LAYER_WORKSPACE, bytes, false, &def, NULL, &d,
                              &err) != DEP_OK)
             return fail(c, &err);

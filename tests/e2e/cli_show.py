@@ -169,8 +169,9 @@ def test_diff(box):
     box.check("what was gained and lost", any("bash" in g for g in d["gained"]) and any("*.md" in g for g in d["gained"])
               and any("grep" in g for g in d["lost"]) and any("memory" in g for g in d["lost"]), d)
     box.exits("for people", box.run("diff", "one", "two"), ERRORS, out=["+ ", "- "])
-    box.agent("free", "tools: [read, grep]\nmemory: private\n")
-    gate = box.run("diff", "one", "free", "--json")
+    box.agent("strict", "tools: [read, grep]\napproval: {confirm: [grep]}\n")
+    box.agent("free", "tools: [read, grep]\n")
+    gate = box.run("diff", "strict", "free", "--json")
     box.check("a gate that is lost is growth", gate.code == ERRORS and gate.json()["gates_lost"]
               and not gate.json()["gained"], gate)
     box.agent("less", "tools: [read]\napproval: {confirm: [read]}\n")
