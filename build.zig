@@ -266,6 +266,7 @@ const fuzzers = [_][]const u8{
 const bench_programs = [_][]const u8{
     "definitions",
     "floor",
+    "measure",
     "search_eval",
 };
 

@@ -21,13 +21,11 @@ ROUNDS = 9
 
 
 def once(argv, env):
-    """Wall milliseconds and peak KiB of one process."""
-    start = time.perf_counter()
-    process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    wall = (time.perf_counter() - start) * 1000
-    process.returncode = os.waitstatus_to_exitcode(status)
-    return wall, usage.ru_maxrss, (usage.ru_utime + usage.ru_stime) * 1000
+    """Wall milliseconds, peak KiB and CPU milliseconds of one process."""
+    row = json.loads(subprocess.run([f"{HELPERS}/measure", *argv], env=env, stdin=subprocess.DEVNULL, capture_output=True, check=True).stdout)
+    if row["exit"] > 1:
+        sys.exit(f"bench: {argv} ended with {row['exit']}")
+    return row["wall"], row["peak"], row["cpu"]
 
 
 def interleaved(commands, env, rounds=ROUNDS):
