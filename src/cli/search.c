@@ -9,9 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
-// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): a signal handler has no context
+// NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables): a signal handler has no context
 static volatile sig_atomic_t interrupted;
+static volatile sig_atomic_t waiting; // for the next query, with every answer given
+// NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
 static void on_interrupt(int sig) {
+    // Between the last look at the flag and the read that waits, nobody would look again.
+    if (waiting) _exit(EXIT_INTERRUPTED);
     interrupted = sig;
 }
 static bool cancelled(void *ctx) {
@@ -212,7 +216,11 @@ static int answer_all(searching *s, str file, FILE *in) {
     size_t answers[EXIT_UNREADABLE + 1] = {0};
     int code = EXIT_FINE;
     errno = 0;
-    for (ssize_t n; code >= 0 && !interrupted && (n = getline(&line, &cap, in)) >= 0;) {
+    while (code >= 0 && !interrupted) {
+        waiting = 1;
+        ssize_t n = interrupted ? -1 : getline(&line, &cap, in);
+        waiting = 0;
+        if (n < 0) break;
         str one_line = str_trim(str_n(line, (size_t)n));
         if (!one_line.n) continue;
         code = answer_line(s, one_line);
