@@ -477,7 +477,7 @@ static void test_tools_access__sensitive_files_are_denied_by_every_name(void **s
 // --- Races (rule B1)
 
 typedef struct {
-    ws_fixture *f;
+    const char *dir, *aside, *link; // made before the thread: an arena has one owner
     atomic_bool stop;
     atomic_size_t swaps;
 } swapper;
@@ -485,10 +485,9 @@ typedef struct {
 // docs/ is a directory, then a link that leaves, in turns.
 static void *swap(void *p) {
     swapper *s = p;
-    char *dir = ws_path(s->f, "docs"), *aside = ws_path(s->f, "aside"), *link = ws_path(s->f, "link");
     while (!atomic_load(&s->stop)) {
-        if (rename(dir, aside) != 0 || rename(link, dir) != 0) break;
-        if (rename(dir, link) != 0 || rename(aside, dir) != 0) break;
+        if (rename(s->dir, s->aside) != 0 || rename(s->link, s->dir) != 0) break;
+        if (rename(s->dir, s->link) != 0 || rename(s->aside, s->dir) != 0) break;
         atomic_fetch_add(&s->swaps, 1);
     }
     return NULL;
@@ -496,7 +495,7 @@ static void *swap(void *p) {
 
 static void race(ws_fixture *f, ws_tools *t, size_t rounds) {
     if (under_valgrind()) rounds = 64; // threads take turns there, slowly
-    swapper s = {.f = f};
+    swapper s = {.dir = ws_path(f, "docs"), .aside = ws_path(f, "aside"), .link = ws_path(f, "link")};
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, swap, &s), 0);
     size_t read = 0;
