@@ -6,6 +6,7 @@
 #include <deputy/definition.h>
 #include <deputy/diag.h>
 #include <deputy/err.h>
+#include <deputy/json.h>
 #include <deputy/policy.h>
 #include <deputy/toolspec.h>
 
@@ -136,3 +137,7 @@ const grant_tool *grant_find(const grant *g, str name);
 // {"tools":[…],"deferred":[…],"skills":[…],"servers":[…],"sources":[…],"memory":"private"}
 void grant_json(buf *out, const grant *g);
 void report_json(buf *out, const grant *g);
+// Parts of these for other documents: "key": [names of resident or of deferred tools], and "at": {file, line,
+// column} or null.
+void grant_names_json(jw *w, str key, const grant *g, bool deferred);
+void place_json(jw *w, def_place at);

@@ -123,6 +123,10 @@ typedef struct {
     bool valid; // no errors: only then may it run
 } definition;
 
+// The block of an axis, whether it is present or not; NULL for AXIS_NONE.
+const def_axis *definition_axis(const definition *def, tool_axis axis);
+const char *memory_word(def_memory m); // "none", "private", "shared": as in the file
+
 // The key table: parser, schema, reference and editors read it.
 const key_table *definition_keys(void);
 const char *const *definition_key_order(void);

@@ -2,7 +2,7 @@
 #include <deputy/capability.h>
 #include <deputy/json.h>
 
-static void names(jw *w, str key, const grant *g, bool deferred) {
+void grant_names_json(jw *w, str key, const grant *g, bool deferred) {
     jw_key(w, key);
     jw_arr(w);
     for (vec_each(const grant_tool, t, &g->tools))
@@ -11,11 +11,10 @@ static void names(jw *w, str key, const grant *g, bool deferred) {
 }
 
 void grant_json(buf *out, const grant *g) {
-    static const char *const memory[] = {"none", "private", "shared"};
     jw w = jw_new(out);
     jw_obj(&w);
-    names(&w, S("tools"), g, false);
-    names(&w, S("deferred"), g, true);
+    grant_names_json(&w, S("tools"), g, false);
+    grant_names_json(&w, S("deferred"), g, true);
     jw_key(&w, S("skills"));
     jw_arr(&w);
     for (vec_each(const host_skill, s, &g->skills)) jw_str(&w, s->name);
@@ -37,11 +36,11 @@ void grant_json(buf *out, const grant *g) {
         jw_end_obj(&w);
     }
     jw_end_arr(&w);
-    jw_kstr(&w, S("memory"), str_z(memory[g->memory]));
+    jw_kstr(&w, S("memory"), str_z(memory_word(g->memory)));
     jw_end_obj(&w);
 }
 
-static void place_json(jw *w, def_place at) {
+void place_json(jw *w, def_place at) {
     jw_key(w, S("at"));
     if (!at.line) {
         jw_null(w);

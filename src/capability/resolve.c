@@ -64,18 +64,6 @@ static const grant_axis *axis_for(const grant *g, tool_axis axis) {
     return NULL;
 }
 
-static const def_axis *block_for(const definition *def, tool_axis axis) {
-    static const def_axis none = {0};
-    switch (axis) {
-    case AXIS_READ: return &def->read;
-    case AXIS_WRITE: return &def->write;
-    case AXIS_RUN: return &def->run;
-    case AXIS_NET: return &def->net;
-    case AXIS_NONE: break;
-    }
-    return &none;
-}
-
 static str axis_label(arena *a, tool_axis axis, const grant_axis *g) {
     return str_fmt(a, "permissions.%s: [" STR_FMT "]", axis_name(axis),
                    STR_ARG(str_join(a, g->prefixes.p, g->prefixes.n, S(", "))));
@@ -88,8 +76,8 @@ static void resolve_tool(resolve_ctx *c, const tool_spec *spec, def_place at) {
     str name = str_z(spec->name),
         declared = def->tools_all ? S("tools: all") : str_fmt(c->a, "tools: %s", spec->name);
     const grant_axis *axis = axis_for(c->g, spec->axis);
-    def_place block_at =
-        block_for(def, spec->axis)->present ? block_for(def, spec->axis)->at : def->permissions_at;
+    const def_axis *block = definition_axis(def, spec->axis);
+    def_place block_at = block && block->present ? block->at : def->permissions_at;
     if (!tool_here(c, spec)) {
         report_row *r = row_add(c, "tools", name, ITEM_MISSING,
                                 S("not in this host's toolset: this version has no such tool yet"), at);

@@ -1,16 +1,6 @@
 // cli: agents. One line per definition, nearest layer first; what is not in effect says why.
 #include "cli/cli_int.h"
 
-static const char *const memory_words[] = {"none", "private", "shared"};
-
-static void names_json(jw *w, str key, const grant *g, bool deferred) {
-    jw_key(w, key);
-    jw_arr(w);
-    for (vec_each(const grant_tool, t, &g->tools))
-        if (t->deferred == deferred) jw_str(w, str_z(t->spec->name));
-    jw_end_arr(w);
-}
-
 // What an effective one gets, for the listing; nothing when it cannot be resolved.
 static void reach_json(cli *c, jw *w, const agent_entry *e) {
     grant g;
@@ -22,14 +12,14 @@ static void reach_json(cli *c, jw *w, const agent_entry *e) {
     if (workspace_grant(c->w, &e->def, role_of(&e->def), &o, &g, &d, &err) != DEP_OK ||
         assemble(c->a, &g, &p, &err) != DEP_OK)
         return;
-    names_json(w, S("tools"), &g, false);
-    names_json(w, S("deferred"), &g, true);
+    grant_names_json(w, S("tools"), &g, false);
+    grant_names_json(w, S("deferred"), &g, true);
     jw_key(w, S("gates"));
     jw_arr(w);
     for (vec_each(const gate, x, &g.gates)) jw_str(w, gate_label(c->a, x));
     jw_end_arr(w);
     jw_kint(w, S("sources"), (int64_t)e->def.sources.n);
-    jw_kstr(w, S("memory"), str_z(memory_words[e->def.memory]));
+    jw_kstr(w, S("memory"), str_z(memory_word(e->def.memory)));
     jw_kint(w, S("prompt_bytes"), (int64_t)p.text.n);
 }
 

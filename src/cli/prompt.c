@@ -4,8 +4,10 @@
 #include <deputy/config.h>
 #include <deputy/prompt.h>
 
-static int resolved(cli *c, bool even_off, agent_entry **e, grant *g) {
-    int code = even_off ? find_agent(c, arg(c, 0), e) : need_agent(c, arg(c, 0), e);
+// The grant of a sound, trusted definition, also of one that is off: nothing that is not trusted is shown as
+// a prompt (rule B7).
+static int resolved(cli *c, agent_entry **e, grant *g) {
+    int code = find_agent(c, arg(c, 0), e);
     if (code) return code;
     agent_role role;
     if (!opt_role(c, &(*e)->def, &role)) return EXIT_USAGE;
@@ -14,7 +16,11 @@ static int resolved(cli *c, bool even_off, agent_entry **e, grant *g) {
     host_opts o = {.memory_block = true};
     if (workspace_grant(c->w, &(*e)->def, role, &o, g, &d, &err) != DEP_OK) return fail(c, &err);
     print_diags(c, &d);
-    return EXIT_FINE;
+    if (!(*e)->def.valid) {
+        print_diags(c, &(*e)->diags);
+        return EXIT_ERRORS;
+    }
+    return (*e)->state == AGENT_UNTRUSTED ? need_agent(c, arg(c, 0), e) : EXIT_FINE;
 }
 
 static void parts_out(cli *c, const prompt *p) {
@@ -44,14 +50,8 @@ int verb_prompt(cli *c) {
     grant g = {0};
     prompt p;
     dep_err err;
-    int code = resolved(c, true, &e, &g);
+    int code = resolved(c, &e, &g);
     if (code) return code;
-    if (!e->def.valid) {
-        print_diags(c, &e->diags);
-        return EXIT_ERRORS;
-    }
-    // Nothing that is not trusted is shown as a prompt (rule B7).
-    if (e->state == AGENT_UNTRUSTED) return need_agent(c, arg(c, 0), &e);
     if (assemble(c->a, &g, &p, &err) != DEP_OK) return fail(c, &err);
     if (opt_has(c, "parts")) {
         parts_out(c, &p);
@@ -122,13 +122,8 @@ int verb_tools(cli *c) {
     agent_entry *e;
     grant g = {0};
     offered_tools offered = {0};
-    int code = resolved(c, true, &e, &g);
+    int code = resolved(c, &e, &g);
     if (code) return code;
-    if (!e->def.valid) {
-        print_diags(c, &e->diags);
-        return EXIT_ERRORS;
-    }
-    if (e->state == AGENT_UNTRUSTED) return need_agent(c, arg(c, 0), &e);
     prompt_tools(c->a, &g, NULL, &offered);
     model_tool *tools = NEW_N(c->a, model_tool, offered.n);
     for (size_t i = 0; i < offered.n; i++)

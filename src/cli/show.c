@@ -169,20 +169,6 @@ static bool in_effect(const report_row *r) {
     return r->state == ITEM_GRANTED;
 }
 
-// As in the report of `show`.
-static void place_json(jw *w, def_place at) {
-    jw_key(w, S("at"));
-    if (!at.line) {
-        jw_null(w);
-        return;
-    }
-    jw_obj(w);
-    jw_kstr(w, S("file"), at.file);
-    jw_kint(w, S("line"), at.line);
-    jw_kint(w, S("column"), at.column);
-    jw_end_obj(w);
-}
-
 static void explain_json(jw *w, const report_row *r) {
     jw_obj(w);
     jw_kstr(w, S("item"), r->name);

@@ -365,3 +365,18 @@ const char *const *definition_key_order(void) {
         "resident", "approval",    "permissions", "maxTurns", "limits", "color",     "prompt", NULL};
     return order;
 }
+
+const char *memory_word(def_memory m) {
+    return memory_values[m];
+}
+
+const def_axis *definition_axis(const definition *def, tool_axis axis) {
+    switch (axis) {
+    case AXIS_READ: return &def->read;
+    case AXIS_WRITE: return &def->write;
+    case AXIS_RUN: return &def->run;
+    case AXIS_NET: return &def->net;
+    case AXIS_NONE: break;
+    }
+    return NULL;
+}

@@ -27,22 +27,11 @@ static void add_sorted(arena *a, jw *w, const strs *items, bool raw) {
     jw_end_arr(w);
 }
 
-static const def_axis *axis_of(const definition *def, tool_axis axis) {
-    switch (axis) {
-    case AXIS_READ: return &def->read;
-    case AXIS_WRITE: return &def->write;
-    case AXIS_RUN: return &def->run;
-    case AXIS_NET: return &def->net;
-    case AXIS_NONE: break;
-    }
-    return NULL;
-}
-
 // --- Dimensions ----------------------------------------------------------------------------------
 
 static bool has_effect(const definition *def, const tool_spec *t) {
     if (str_eq(str_z(t->group), S("skills"))) return false; // comes with the skills
-    const def_axis *axis = axis_of(def, t->axis);
+    const def_axis *axis = definition_axis(def, t->axis);
     return !axis || !def->has_permissions || axis->entries.n;
 }
 
@@ -61,7 +50,7 @@ static void add_axis(arena *a, jw *w, const definition *def, tool_axis axis) {
     if (!used) return;
     jw_key(w, str_z(axis_name(axis)));
     if (def->has_permissions) {
-        add_sorted(a, w, &axis_of(def, axis)->entries, false);
+        add_sorted(a, w, &definition_axis(def, axis)->entries, false);
     } else {
         jw_null(w);
     }
