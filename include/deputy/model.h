@@ -59,7 +59,8 @@ typedef struct {
     model_stop stop;
     str stop_text; // the provider's own word
     model_usage usage;
-    str model; // as reported
+    str model;     // as reported
+    bool too_long; // on failure: the provider refused because the conversation does not fit its window
 } model_reply;
 
 // What a caller hears while a reply streams. Members may be NULL.
@@ -83,21 +84,29 @@ enum {
     MODEL_ERROR_BODY_MAX = 64 << 10,
 };
 
+// The network of a process: one thread that owns all connections, so that many calls share it and it keeps
+// connections for the next. The thread starts with the first request and ends with the arena.
+typedef struct model_net model_net;
+model_net *model_net_new(arena *a, const sys_clock *clock);
+
 typedef struct {
     str name;           // as in `provider/model`
-    str api;            // "anthropic", "quote"; "openai" and "openai-responses" are reserved
+    str api;            // "anthropic", "openai", "openai-responses", "quote"
     str url;            // base URL; empty: the API's own
     str key;            // the secret itself; never printed
     int64_t max_tokens; // 0: 8192
     int idle_ms, first_byte_ms, connect_ms; // 0: the defaults above
     int retry_base_ms;                      // 0: 500
     str ca_file;
+    int64_t window; // context window of its models, tokens; 0: ask the server
+    model_net *net; // NULL: one of its own
 } model_config;
 
 typedef struct model_provider model_provider;
 // The clients this build knows. Nothing is loaded or connected before the first call. The url: http or https,
-// no user, query or fragment. Errors: NOT_YET for a reserved api; REFUSED for a key that would travel
-// unencrypted to another machine; INVALID otherwise. Released with the arena. One thread at a time.
+// no user, query or fragment. Errors: REFUSED for a key that would travel unencrypted to another machine;
+// INVALID otherwise. Released with the arena, before its net. One thread at a time; many providers may share
+// a net.
 [[nodiscard]] dep_status model_open(arena *a, const model_config *c, const sys_clock *clock,
                                     model_provider **ret, dep_err *err);
 // Can clients that need a network be loaded here? NOT_FOUND names what is missing. Nothing is connected.
@@ -108,6 +117,10 @@ typedef struct model_provider model_provider;
 // message, redacted), CANCELLED, LIMIT.
 [[nodiscard]] dep_status model_call(model_provider *p, arena *a, const model_request *req,
                                     const model_sink *sink, model_reply *ret, dep_err *err);
+// The context window of a model in tokens: the configured one, else what the server's model endpoint says.
+// Errors: NOT_FOUND when it does not say; those of model_call.
+[[nodiscard]] dep_status model_window(model_provider *p, arena *a, str model, const model_sink *sink,
+                                      int64_t *tokens, dep_err *err);
 // The tool array as that API gets it (JSON text), stable bytes; empty for an API that this build does not
 // know.
 str model_tools_json(arena *a, str api, const model_tool *tools, size_t n);

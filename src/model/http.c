@@ -282,7 +282,7 @@ static int64_t retry_after_ms(http_client *c) {
     return left > 0 ? left : 0;
 }
 
-dep_status http_post(http_client *c, arena *a, const http_request *rq, http_response *ret, dep_err *err) {
+dep_status http_send(http_client *c, arena *a, const http_request *rq, http_response *ret, dep_err *err) {
     *ret = (http_response){.retry_after_ms = -1};
     TRY(make_ready(c, err));
     transfer t = {
@@ -299,6 +299,16 @@ dep_status http_post(http_client *c, arena *a, const http_request *rq, http_resp
     ret->body = buf_str(&t.error_body);
     detach(c);
     return status;
+}
+
+struct model_net {
+    const sys_clock *clock;
+};
+
+model_net *model_net_new(arena *a, const sys_clock *clock) {
+    model_net *n = NEW(a, model_net);
+    n->clock = clock;
+    return n;
 }
 
 dep_status model_can_connect(dep_err *err) {

@@ -51,5 +51,5 @@ typedef struct {
 
 // OK when an answer came whole, whatever its status. Errors: NETWORK, TIMEOUT, CANCELLED, LIMIT, NOT_FOUND
 // (no libcurl), and those of rq->data.
-[[nodiscard]] dep_status http_post(http_client *c, arena *a, const http_request *rq, http_response *ret,
+[[nodiscard]] dep_status http_send(http_client *c, arena *a, const http_request *rq, http_response *ret,
                                    dep_err *err);

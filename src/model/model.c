@@ -3,8 +3,8 @@
 #include <deputy/utf8.h>
 #include <time.h>
 
-static const model_api *const apis[] = {&model_api_anthropic, &model_api_quote};
-static const char *const reserved[] = {"openai", "openai-responses"};
+static const model_api *const apis[] = {&model_api_anthropic, &model_api_openai, &model_api_responses,
+                                        &model_api_quote};
 
 static const model_api *find_api(str name) {
     for (size_t i = 0; i < sizeof apis / sizeof *apis; i++)
@@ -30,12 +30,8 @@ dep_status model_open(arena *a, const model_config *c, const sys_clock *clock, m
                       dep_err *err) {
     ARENA_CATCH(a, err);
     const model_api *api = find_api(c->api);
-    for (size_t i = 0; !api && i < sizeof reserved / sizeof *reserved; i++)
-        if (str_eq(c->api, str_z(reserved[i])))
-            return err_set(err, DEP_ERR_NOT_YET, "the api '%s' is not there yet; there are: anthropic, quote",
-                           reserved[i]);
     if (!api)
-        return err_set(err, DEP_ERR_INVALID, "there is no api '" STR_FMT "'; there are: anthropic, quote",
+        return err_set(err, DEP_ERR_INVALID, "there is no api '" STR_FMT "'; there are: anthropic, openai, openai-responses, quote",
                        STR_ARG(c->api));
     model_provider *p = NEW(a, model_provider);
     p->api = api;
@@ -47,6 +43,8 @@ dep_status model_open(arena *a, const model_config *c, const sys_clock *clock, m
         .key = str_dup(a, c->key),
         .ca_file = str_dup(a, c->ca_file),
         .max_tokens = c->max_tokens ? c->max_tokens : MODEL_MAX_TOKENS_DEFAULT,
+        .window = c->window,
+        .net = c->net,
         .connect_ms = c->connect_ms ? c->connect_ms : MODEL_CONNECT_MS,
         .first_byte_ms = c->first_byte_ms ? c->first_byte_ms : MODEL_FIRST_BYTE_MS,
         .idle_ms = c->idle_ms ? c->idle_ms : MODEL_IDLE_MS,
@@ -67,6 +65,17 @@ dep_status model_call(model_provider *p, arena *a, const model_request *req, con
     *ret = (model_reply){0};
     if (model_cancelled(sink)) return err_set(err, DEP_ERR_CANCELLED, "stopped");
     return p->api->call(p, a, req, sink, ret, err);
+}
+
+dep_status model_window(model_provider *p, arena *a, str model, const model_sink *sink, int64_t *tokens,
+                        dep_err *err) {
+    ARENA_CATCH(a, err);
+    if (p->config.window > 0) {
+        *tokens = p->config.window;
+        return DEP_OK;
+    }
+    if (!p->api->window) return err_set(err, DEP_ERR_NOT_FOUND, "the API does not tell a model's window");
+    return p->api->window(p, a, model, sink, tokens, err);
 }
 
 str model_tools_json(arena *a, str api, const model_tool *tools, size_t n) {

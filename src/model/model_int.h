@@ -10,6 +10,7 @@ enum {
     MODEL_RETRY_AFTER_MAX_MS =
         60000,                 // a server that asks for more is not waited for: the call fails and says so
     MODEL_MESSAGE_CHARS = 500, // of an error text that a server sent
+    MODEL_HEADERS_MAX = 8,
 };
 
 // One API. `call` may assume a checked configuration.
@@ -20,9 +21,13 @@ typedef struct {
                        model_reply *ret, dep_err *err);
     str (*tools_json)(arena *a, const model_tool *tools, size_t n);
     str (*request_json)(arena *a, const model_provider *p, const model_request *req);
+    // Context window of a model as the server tells it; NULL: the API has no such question. NOT_FOUND: it
+    // does not say.
+    dep_status (*window)(model_provider *p, arena *a, str model, const model_sink *sink, int64_t *tokens,
+                         dep_err *err);
 } model_api;
 
-extern const model_api model_api_anthropic, model_api_quote;
+extern const model_api model_api_anthropic, model_api_openai, model_api_responses, model_api_quote;
 
 struct model_provider {
     const model_api *api;
@@ -41,3 +46,35 @@ int64_t model_backoff_ms(const model_provider *p, int attempt);
 str model_foreign_message(arena *a, const model_provider *p, str text);
 // A call's input after it came whole: "{}" when empty; bad_input when it is no JSON object.
 void model_block_set_input(arena *a, model_block *b, str text);
+
+// --- attempt.c: one call over HTTP, with its retries -----------------------------------------------------
+// What is known of a reply while it streams.
+typedef struct {
+    bool has_content; // a content event has come: from here on a retry would repeat text
+    bool passes;      // the stream's own error says that trying again can help
+    bool has_usage;
+} model_stream_facts;
+
+// One API's request and the state machine that reads its answer.
+typedef struct {
+    str url;
+    const str *headers; // beside content-type, accept and user-agent
+    size_t n_headers;
+    str body;
+    bool json_answer; // one JSON document is expected, no stream
+    // A new state machine for each attempt; texts of the reply live in a. sink may be NULL.
+    void *(*open)(arena *a, const model_provider *p, const model_sink *sink);
+    // Bytes of the body of a 200. *done when no more is needed. Errors: PROVIDER, LIMIT.
+    dep_status (*feed)(void *s, str bytes, bool *done, dep_err *err);
+    // The end of the body: fills *ret with what there is. NETWORK when it ended early. whole: false after a
+    // failure, whose error stays the caller's; then this returns OK. Half a call is never in *ret.
+    dep_status (*end)(void *s, bool whole, model_reply *ret, dep_err *err);
+    model_stream_facts (*facts)(const void *s);
+    bool (*error_passes)(str type); // by the type of an error answer, beside 429 and 5xx
+} model_wire;
+[[nodiscard]] dep_status model_attempts(model_provider *p, arena *a, const model_wire *w,
+                                        const model_sink *sink, model_reply *ret, dep_err *err);
+// An error text or code that means: the conversation is longer than the model's window.
+bool model_says_too_long(arena *a, str text);
+// The base address with /v1 (unless it ends in it) and path.
+str model_api_url(arena *a, const model_provider *p, const char *path);

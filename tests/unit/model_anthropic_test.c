@@ -495,7 +495,7 @@ static void test_model_http__a_body_may_be_as_large_as_its_limit_and_an_error_bo
                            .max_error_body = 10,
                            .data = count_bytes,
                            .data_ctx = &got};
-        assert_int_equal(http_post(c, r->a, &rq, &resp, &r->err), i == 1 ? DEP_ERR_LIMIT : DEP_OK);
+        assert_int_equal(http_send(c, r->a, &rq, &resp, &r->err), i == 1 ? DEP_ERR_LIMIT : DEP_OK);
         assert_int_equal(resp.status, i == 2 ? 400 : 200);
         assert_str(resp.content_type, S("text/html"));
         if (i == 0) assert_int_equal(got, 10);

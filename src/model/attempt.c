@@ -1,0 +1,172 @@
+// attempt: one model call as one or more attempts over HTTP. An attempt that failed before the first content
+// event, for a reason that passes, is made again after a pause. Knows no API: what an API says and how its
+// stream is read comes as a model_wire.
+#include "model/model_int.h"
+#include <deputy/utf8.h>
+
+// Why an attempt failed.
+typedef struct {
+    dep_status status;
+    dep_err err;
+    bool may_retry;
+    int64_t wait_ms; // what the server asked for; -1: nothing
+} attempt_end;
+
+typedef struct {
+    const model_wire *wire;
+    void *stream;
+} feeding;
+
+static dep_status on_data(void *ctx, str bytes, bool *done, dep_err *err) {
+    const feeding *f = ctx;
+    return f->wire->feed(f->stream, bytes, done, err);
+}
+
+// The text of an answer that is no stream: the API's own message when there is one. Every API here answers
+// {"error": {"message", "type", "code"}}, {"error": "…"} or {"message": "…"}.
+static str answer_text(arena *a, const model_provider *p, const http_response *r, str *type, str *code) {
+    json *body;
+    *type = *code = (str){0};
+    if (json_parse(a, r->body, MODEL_ERROR_BODY_MAX, &body, NULL) != DEP_OK)
+        return model_foreign_message(a, p, r->body);
+    const json *error = json_get(body, S("error"));
+    *type = json_str(error, S("type"), S(""));
+    *code = json_str(error, S("code"), S(""));
+    str message = json_str(error, S("message"), json_str(body, S("message"), S("")));
+    if (error && error->kind == JSON_STRING) message = error->s;
+    if (message.n == 0) message = r->body;
+    if (type->n) message = str_fmt(a, STR_FMT ": " STR_FMT, STR_ARG(*type), STR_ARG(message));
+    return model_foreign_message(a, p, message);
+}
+
+str model_api_url(arena *a, const model_provider *p, const char *path) {
+    // Base addresses are often copied with their version.
+    const char *version = str_ends(p->url.base, S("/v1")) ? "" : "/v1";
+    return str_fmt(a, STR_FMT "%s%s", STR_ARG(p->url.base), version, path);
+}
+
+// How the servers in use say that the conversation does not fit.
+bool model_says_too_long(arena *a, str text) {
+    static const char *const words[] = {"context_length_exceeded",
+                                        "context length",
+                                        "context window",
+                                        "context size",
+                                        "exceed_context_size",
+                                        "prompt is too long",
+                                        "input is too long",
+                                        "too many tokens",
+                                        "maximum context"};
+    text = str_lower(a, text);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (str_find(text, str_z(words[i])) != SIZE_MAX) return true;
+    return false;
+}
+
+static const char *hint_of(int status) {
+    if (status == 401 || status == 403) return " (check the key)";
+    if (status == 404) return " (check the model's name and the url)";
+    if (status >= 300 && status < 400) return " (the url leads elsewhere; configure the final one)";
+    return "";
+}
+
+static void settle_answer(arena *a, const model_provider *p, const model_wire *w, const http_response *r,
+                          model_reply *ret, attempt_end *end) {
+    str type, code, text = answer_text(a, p, r, &type, &code);
+    end->may_retry = r->status == 429 || r->status >= 500 || w->error_passes(type);
+    ret->too_long = (r->status == 400 || r->status == 413 || r->status == 422 || r->status == 500) &&
+                    (model_says_too_long(a, code) || model_says_too_long(a, text));
+    if (ret->too_long) end->may_retry = false;
+    end->wait_ms = r->retry_after_ms;
+    end->status = err_set(&end->err, DEP_ERR_PROVIDER, "the API answered %d%s" STR_FMT "%s", r->status,
+                          text.n ? ": " : "", STR_ARG(text), hint_of(r->status));
+}
+
+static void settle_stream(const model_wire *w, void *stream, dep_status status, model_reply *ret,
+                          attempt_end *end) {
+    bool whole = status == DEP_OK;
+    dep_status ended = w->end(stream, whole, ret, &end->err);
+    model_stream_facts facts = w->facts(stream);
+    end->status = whole ? ended : status;
+    if (end->status == DEP_OK) return;
+    if (whole || facts.passes) end->may_retry = true;
+    if (facts.has_content) end->may_retry = false;
+}
+
+// Four bytes a token is the usual rule of thumb.
+static void estimate_usage(str body, model_reply *ret) {
+    size_t out = 0;
+    for (size_t i = 0; i < ret->blocks.n; i++) out += ret->blocks.p[i].text.n + ret->blocks.p[i].input.n;
+    ret->usage = (model_usage){
+        .input = (int64_t)(body.n / 4 + 1), .output = (int64_t)(out / 4 + 1), .estimated = true};
+}
+
+static attempt_end attempt(model_provider *p, arena *a, const model_wire *w, const model_sink *sink,
+                           model_reply *ret) {
+    str headers[MODEL_HEADERS_MAX] = {S("content-type: application/json"), S("user-agent: deputy")};
+    size_t n = 2;
+    headers[n++] = w->json_answer ? S("accept: application/json") : S("accept: text/event-stream");
+    for (size_t i = 0; i < w->n_headers && n < MODEL_HEADERS_MAX; i++) headers[n++] = w->headers[i];
+    feeding f = {.wire = w, .stream = w->open(a, p, sink)};
+    http_request rq = {
+        .url = w->url,
+        .loopback = p->url.loopback,
+        .headers = headers,
+        .n_headers = n,
+        .body = w->body,
+        .ca_file = p->config.ca_file,
+        .connect_ms = p->config.connect_ms,
+        .first_byte_ms = p->config.first_byte_ms,
+        .idle_ms = p->config.idle_ms,
+        .max_body = MODEL_REPLY_MAX,
+        .max_error_body = MODEL_ERROR_BODY_MAX,
+        .cancelled = sink ? sink->cancelled : NULL,
+        .cancelled_ctx = sink ? sink->ctx : NULL,
+        .data = on_data,
+        .data_ctx = &f,
+    };
+    attempt_end end = {.wait_ms = -1};
+    http_response r;
+    dep_status status = http_send(p->http, a, &rq, &r, &end.err);
+    end.may_retry = r.may_retry;
+    if (status == DEP_OK && r.status != 200) {
+        settle_answer(a, p, w, &r, ret, &end);
+        return end;
+    }
+    settle_stream(w, f.stream, status, ret, &end);
+    model_stream_facts facts = w->facts(f.stream);
+    // Also what was cut off has been paid for.
+    if (!facts.has_usage && (end.status == DEP_OK || facts.has_content)) estimate_usage(w->body, ret);
+    if (end.status == DEP_ERR_PROVIDER && model_says_too_long(a, str_z(end.err.msg))) ret->too_long = true;
+    if (end.status == DEP_ERR_NETWORK && status == DEP_OK && r.content_type.n && !w->json_answer &&
+        !str_eq(r.content_type, S("text/event-stream")) && !facts.has_content) {
+        end.may_retry = false;
+        end.status = err_set(&end.err, DEP_ERR_PROVIDER,
+                             "the API answered " STR_FMT " where a stream of events was expected",
+                             STR_ARG(model_foreign_message(a, p, r.content_type)));
+    }
+    return end;
+}
+
+dep_status model_attempts(model_provider *p, arena *a, const model_wire *w, const model_sink *sink,
+                          model_reply *ret, dep_err *err) {
+    for (int n = 0;; n++) {
+        *ret = (model_reply){0};
+        attempt_end end = attempt(p, a, w, sink, ret);
+        if (end.status == DEP_OK) return DEP_OK;
+        if (end.status == DEP_ERR_CANCELLED) return err_set(err, DEP_ERR_CANCELLED, "stopped");
+        int64_t wait = end.wait_ms >= 0 ? end.wait_ms : model_backoff_ms(p, n);
+        bool too_long = end.may_retry && wait > MODEL_RETRY_AFTER_MAX_MS;
+        if (end.may_retry && n < MODEL_RETRY_MAX && !too_long) {
+            if (!model_wait(sink, wait)) return err_set(err, DEP_ERR_CANCELLED, "stopped");
+            continue;
+        }
+        str key = p->config.key;
+        str text = secret_redact(a, str_z(end.err.msg), &key, 1);
+        if (too_long)
+            text = str_fmt(a, STR_FMT "; it asks to wait %lld s, which is too long to do here", STR_ARG(text),
+                           (long long)((wait + 999) / 1000));
+        else if (n > 0)
+            text = str_fmt(a, STR_FMT " (after %d attempts)", STR_ARG(text), n + 1);
+        return err_set(err, end.status, STR_FMT ": " STR_FMT, STR_ARG(p->config.name), STR_ARG(text));
+    }
+}
