@@ -90,11 +90,11 @@ typedef struct model_net model_net;
 model_net *model_net_new(arena *a, const sys_clock *clock);
 
 typedef struct {
-    str name;           // as in `provider/model`
-    str api;            // "anthropic", "openai", "openai-responses", "quote"
-    str url;            // base URL; empty: the API's own
-    str key;            // the secret itself; never printed
-    int64_t max_tokens; // 0: 8192
+    str name;                               // as in `provider/model`
+    str api;                                // "anthropic", "openai", "openai-responses", "quote"
+    str url;                                // base URL; empty: the API's own
+    str key;                                // the secret itself; never printed
+    int64_t max_tokens;                     // 0: 8192
     int idle_ms, first_byte_ms, connect_ms; // 0: the defaults above
     int retry_base_ms;                      // 0: 500
     str ca_file;

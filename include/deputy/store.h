@@ -1,7 +1,8 @@
 // store: what happened, durable. One SQLite file in the state directory; every row belongs to a workspace.
 // WAL, BEGIN IMMEDIATE, migrations that only add, synchronous FULL for status and report and NORMAL for
 // activity. A newer schema and network file systems are refused with the reason. Not thread-safe: one
-// connection, one thread. Several stores in one process, and several processes, may share the file.
+// connection, one thread (see store_share). Several stores in one process, and several processes, may share
+// the file.
 #pragma once
 #include <deputy/arena.h>
 #include <deputy/err.h>
@@ -47,9 +48,15 @@ typedef struct {
     deleg_status status;
     str end_reason;
     int64_t created_ms, started_ms, ended_ms;
-    str report; // the report object as JSON; empty until it ended
-    str run_id; // process that runs it
+    str report;           // the report object as JSON; empty until it ended
+    str run_id;           // process that runs it; empty: not yet taken by one
+    str thread;           // conversation it belongs to, 32 hex digits; empty: none
+    str resumes;          // the delegation it continues, of this workspace; empty: none
+    bool main;            // a turn of a main agent, and not a delegation to a subagent
+    bool background;      // whoever asked did not wait for it
+    int64_t delivered_ms; // when its report reached who asked; 0: not yet
 } delegation_row;
+typedef VEC(delegation_row) delegation_rows;
 
 // A process registers itself once: a file run/<id> in the state directory holds a lock that dies with it.
 // Whoever opens the store marks the unfinished delegations of processes whose lock is free as interrupted
@@ -61,22 +68,97 @@ typedef struct {
 // A read-only store is left as it is.
 [[nodiscard]] dep_status store_recover(store *s, size_t *interrupted, dep_err *err);
 
-// A new row, synced. id, agent, task, description, model, definition_hash, definition, grant and status are
-// taken; created_ms, started_ms and run_id where they are given, else now and this process. Errors: INVALID
-// (an id that is not 32 hex digits, an ended status), EXISTS.
+// A new row, synced. id, agent, task, description, model, definition_hash, definition, grant, status, thread,
+// resumes, main and background are taken; created_ms and started_ms where they are given, else now (a queued
+// row has started_ms 0); run_id where it is given, else this process, but "-" leaves it empty: any process
+// may take it with store_delegation_take. Errors: INVALID (an id or thread that is not 32 hex digits, an
+// ended status, resumes that is not there or has not ended), EXISTS.
 [[nodiscard]] dep_status store_delegation_add(store *s, const delegation_row *row, dep_err *err);
 // Status change, synced. The report comes exactly when it ended: both in one transaction. What has ended
 // stays as it ended. Errors: NOT_FOUND; INVALID (it has ended already, a report too early, an end without
 // one).
 [[nodiscard]] dep_status store_delegation_status(store *s, str id, deleg_status status, str end_reason,
                                                  str report_json, dep_err *err);
+// A queued row becomes running here: started_ms is now and run_id this process. INVALID when it is not
+// queued, or another living process has it.
+[[nodiscard]] dep_status store_delegation_take(store *s, str id, dep_err *err);
+// What a queued row did not know yet when it was made: grant, model, definition and its hash (those that are
+// not empty).
+[[nodiscard]] dep_status store_delegation_fill(store *s, const delegation_row *row, dep_err *err);
+// Its report has reached who asked. Nothing happens when it had already.
+[[nodiscard]] dep_status store_delivered(store *s, str id, dep_err *err);
+// Ended and never delivered, of this thread, oldest first; report is filled.
+[[nodiscard]] dep_status store_undelivered(arena *a, store *s, str thread, delegation_rows *ret,
+                                           dep_err *err);
+// Removes an ended delegation with everything it left: activity, messages, results. What resumes it loses the
+// link. A row of `removed` keeps its id, agent, dates and status. INVALID while it has not ended.
+[[nodiscard]] dep_status store_delegation_remove(store *s, str id, dep_err *err);
+// Retention: what ended more than `days` ago, and the oldest ended ones above `count` of this workspace; 0:
+// no such bound. Undelivered reports of the last 7 days stay.
+[[nodiscard]] dep_status store_prune(store *s, int64_t days, int64_t count, size_t *removed, dep_err *err);
 // id: whole or a prefix of at least STORE_PREFIX_MIN digits, of this workspace. Errors: NOT_FOUND; INVALID
 // naming the candidates when ambiguous.
 [[nodiscard]] dep_status store_delegation_get(arena *a, store *s, str id, delegation_row *ret, dep_err *err);
-typedef VEC(delegation_row) delegation_rows;
-// Newest first. report, definition and grant are left empty.
-[[nodiscard]] dep_status store_delegation_list(arena *a, store *s, size_t limit, delegation_rows *ret,
-                                               dep_err *err);
+// Newest first. report, definition and grant are left empty. thread: only of that conversation; empty: all
+// that are not turns of a main agent.
+[[nodiscard]] dep_status store_delegation_list(arena *a, store *s, str thread, size_t limit,
+                                               delegation_rows *ret, dep_err *err);
+
+// --- Conversations ---------------------------------------------------------------------------------------
+typedef struct {
+    str id, agent, title; // title: the first task
+    int64_t created_ms, used_ms, turns;
+    str last; // id of the newest turn
+} thread_row;
+typedef VEC(thread_row) thread_rows;
+// Threads of this workspace, newest use first. id: a prefix as above, or empty: all.
+[[nodiscard]] dep_status store_thread_list(arena *a, store *s, str id, size_t limit, thread_rows *ret,
+                                           dep_err *err);
+
+// What a delegation said to its model and heard from it, in order, so that it can be continued.
+typedef struct {
+    str kind; // user, assistant, or a word of the run loop's own
+    str data; // JSON
+} message_row;
+typedef VEC(message_row) message_rows;
+// Appends, in one transaction with the delivery of the reports that they carry (ids). sync: on the disk on
+// return.
+[[nodiscard]] dep_status store_message_add(store *s, str id, const message_row *rows, size_t n,
+                                           const str *delivered, size_t n_delivered, bool sync, dep_err *err);
+// Of this delegation alone (not of what it resumes).
+[[nodiscard]] dep_status store_message_list(arena *a, store *s, str id, message_rows *ret, dep_err *err);
+// A result that was cut is kept whole. *n: its number within the delegation, from 1.
+[[nodiscard]] dep_status store_result_add(store *s, str id, str text, int64_t *n, dep_err *err);
+// NOT_FOUND when the delegation has no such result.
+[[nodiscard]] dep_status store_result_get(arena *a, store *s, str id, int64_t n, str *ret, dep_err *err);
+
+// --- Commands to another process -------------------------------------------------------------------------
+// A process that runs delegations has a socket beside its lock, run/<id>.sock: a datagram on it says that
+// there is a command. store_run_begin makes it; -1 when it could not (then commands are found by polling).
+int store_run_socket(const store *s);
+// Writes the row and sends the datagram. verb: "stop". INVALID when it has ended; NOT_FOUND. A queued row
+// that no process has taken is stopped here and now, with an empty report.
+[[nodiscard]] dep_status store_command_add(store *s, str id, str verb, dep_err *err);
+typedef struct {
+    str delegation, verb;
+} command_row;
+typedef VEC(command_row) command_rows;
+// Those for this process; each is given once.
+[[nodiscard]] dep_status store_command_take(arena *a, store *s, command_rows *ret, dep_err *err);
+
+// --- Many threads ----------------------------------------------------------------------------------------
+// One store for the threads of a process. What they ask at the same time is done by one of them in one
+// transaction, synced once if any of them asked for that.
+typedef struct store_shared store_shared;
+// Takes over s, which nobody else may use from now on; both live in a.
+store_shared *store_share(arena *a, store *s);
+// Does op(s, ctx) and returns when it is durable as asked (full: synced). op calls functions of this header
+// only, any number of them, and may run on another thread than the caller's, while the caller waits. What a
+// failed op wrote is undone; the other ops of the same transaction are not touched. Reading alone: write
+// false.
+typedef dep_status store_op(store *s, void *ctx, dep_err *err);
+typedef enum { STORE_READ, STORE_WRITE, STORE_WRITE_FULL } store_mode;
+[[nodiscard]] dep_status store_do(store_shared *sh, store_mode mode, store_op *op, void *ctx, dep_err *err);
 
 typedef struct {
     int64_t seq, at_ms;

@@ -21,12 +21,25 @@ enum {
     TOOL_MEMORY_LIMIT = 6,
 };
 
+// An order of the tool Task, as the model gave it.
 typedef struct {
-    bool (*cancelled)(void *ctx);
+    str agent, task, description, model, resume;
+    bool background;
+} tool_task;
+
+typedef struct {
+    bool (*cancelled)(void *ctx); // asked at least every 100 ms
     // load_tools and available_tools: the run loop knows what is loaded. They append the answer for the
     // model.
     dep_status (*load)(void *ctx, str name, buf *out, dep_err *err);
     void (*available)(void *ctx, buf *out);
+    // The quartet of role main; NULL elsewhere. They append the answer for the model; an error is one too.
+    dep_status (*task)(void *ctx, const tool_task *t, buf *out, dep_err *err);
+    dep_status (*task_wait)(void *ctx, const strs *ids, bool any, int64_t timeout_ms, buf *out, dep_err *err);
+    dep_status (*task_list)(void *ctx, buf *out, dep_err *err);
+    dep_status (*task_stop)(void *ctx, const strs *ids, buf *out, dep_err *err);
+    // A part of a result that was cut: `limit` bytes from byte `offset`, at character boundaries.
+    dep_status (*read_result)(void *ctx, str id, int64_t offset, int64_t limit, buf *out, dep_err *err);
     void *ctx;
     str delegation, model; // for entry headers of memory
 } tool_env;
@@ -34,7 +47,7 @@ typedef struct {
 typedef struct {
     str text; // for the model
     bool is_error;
-    size_t cut_from; // bytes of the whole when it was cut, else 0
+    str whole; // when it was cut: all of it, to be kept for read_result; else empty
     bool wrote_memory;
     memory_written written; // when wrote_memory
 } tool_result;

@@ -181,7 +181,7 @@ static int test(cli *c) {
     strs secrets = {0};
     dep_err err;
     str model_name;
-    if (delegate_model_open(c->a, c->w, model, &p, &model_name, &secrets, &err) != DEP_OK)
+    if (delegate_model_open(c->a, c->w, model, NULL, &p, &model_name, &secrets, &err) != DEP_OK)
         return fail(c, &err);
     model_messages messages = {0};
     model_message m = {.role = ROLE_USER};

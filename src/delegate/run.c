@@ -34,14 +34,16 @@ static void collect_secrets(arena *a, const workspace *w, strs *secrets) {
     }
 }
 
-dep_status delegate_model_open(arena *a, workspace *w, str model, model_provider **ret, str *model_name,
-                               strs *secrets, dep_err *err) {
+dep_status delegate_model_open(arena *a, workspace *w, str model, model_net *net, model_provider **ret,
+                               str *model_name, strs *secrets, dep_err *err) {
     str provider;
     if (!str_cut(model, '/', &provider, model_name))
         return err_set(err, DEP_ERR_INVALID, "the model \"" STR_FMT "\" is not of the form provider/model",
                        STR_ARG(model));
-    model_config mc = {
-        .name = provider, .api = provider, .idle_ms = (int)(w->config.limits.idle_seconds * 1000)};
+    model_config mc = {.name = provider,
+                       .api = provider,
+                       .net = net,
+                       .idle_ms = (int)(w->config.limits.idle_seconds * 1000)};
     if (!str_eq(provider, S("quote"))) {
         const config_provider *p = config_provider_get(&w->config, provider);
         if (!p)
@@ -86,7 +88,7 @@ static dep_status prepare(run *r, const delegate_opts *o, dep_err *err) {
     if (d.errors) return refuse_errors(r, &d, err);
     if (r->grant.refusal.n) return err_set(err, r->grant.refusal_status, STR_FMT, STR_ARG(r->grant.refusal));
     r->report.model = o->model.n ? o->model : r->grant.model;
-    TRY(delegate_model_open(r->a, w, r->report.model, &r->provider, &r->model_name, &r->secrets, err));
+    TRY(delegate_model_open(r->a, w, r->report.model, NULL, &r->provider, &r->model_name, &r->secrets, err));
     TRY(assemble(r->a, &r->grant, &r->prompt, err));
     r->prompt.text = run_redact(r, r->a, r->prompt.text);
     if (r->secrets.n) {

@@ -47,15 +47,10 @@ str model_api_url(arena *a, const model_provider *p, const char *path) {
 
 // How the servers in use say that the conversation does not fit.
 bool model_says_too_long(arena *a, str text) {
-    static const char *const words[] = {"context_length_exceeded",
-                                        "context length",
-                                        "context window",
-                                        "context size",
-                                        "exceed_context_size",
-                                        "prompt is too long",
-                                        "input is too long",
-                                        "too many tokens",
-                                        "maximum context"};
+    static const char *const words[] = {
+        "context_length_exceeded", "context length",     "context window",    "context size",
+        "exceed_context_size",     "prompt is too long", "input is too long", "too many tokens",
+        "maximum context"};
     text = str_lower(a, text);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (str_find(text, str_z(words[i])) != SIZE_MAX) return true;

@@ -31,7 +31,8 @@ dep_status model_open(arena *a, const model_config *c, const sys_clock *clock, m
     ARENA_CATCH(a, err);
     const model_api *api = find_api(c->api);
     if (!api)
-        return err_set(err, DEP_ERR_INVALID, "there is no api '" STR_FMT "'; there are: anthropic, openai, openai-responses, quote",
+        return err_set(err, DEP_ERR_INVALID,
+                       "there is no api '" STR_FMT "'; there are: anthropic, openai, openai-responses, quote",
                        STR_ARG(c->api));
     model_provider *p = NEW(a, model_provider);
     p->api = api;

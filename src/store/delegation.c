@@ -212,7 +212,9 @@ static dep_status read_list(arena *a, store *s, size_t limit, delegation_rows *r
     }
 }
 
-dep_status store_delegation_list(arena *a, store *s, size_t limit, delegation_rows *ret, dep_err *err) {
+dep_status store_delegation_list(arena *a, store *s, str thread, size_t limit, delegation_rows *ret,
+                                 dep_err *err) {
+    (void)thread;
     ARENA_CATCH(a, err);
     delegation_rows rows = {0};
     dep_status status = read_list(a, s, limit, &rows, err);

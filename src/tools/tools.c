@@ -80,7 +80,7 @@ static void finish(tool_ctx *c, size_t max) {
         c->result->text = text;
         return;
     }
-    c->result->cut_from = text.n;
+    c->result->whole = text;
     str head = utf8_cut(text, max);
     c->result->text = str_fmt(c->turn, STR_FMT "\n[cut: %zu of %zu bytes shown; ask for less, or for a part]",
                               STR_ARG(head), head.n, text.n);

@@ -231,7 +231,7 @@ static void test_store_delegation__another_workspace_sees_nothing(void **state) 
     assert_int_equal(store_delegation_status(other, S(ID1), DELEG_STOPPED, S(""), S("{}"), &r->err),
                      DEP_ERR_NOT_FOUND);
     assert_int_equal(store_activity_add(other, S(ID1), &item, 1, false, &r->err), DEP_ERR_NOT_FOUND);
-    ok(store_delegation_list(r->a, other, 10, &rows, &r->err));
+    ok(store_delegation_list(r->a, other, (str){0}, 10, &rows, &r->err));
     assert_int_equal(rows.n, 0);
     ok(store_activity_list(r->a, other, S(ID1), 0, 10, &items, &r->err));
     assert_int_equal(items.n, 0);
@@ -246,13 +246,13 @@ static void test_store_delegation__the_list_is_newest_first_and_limited(void **s
             .id = str_fmt(r->a, "%032x", i + 1), .definition = S("long"), .created_ms = i < 2 ? 5 : 9 - i};
         ok(store_delegation_add(r->s, &row, &r->err));
     }
-    ok(store_delegation_list(r->a, r->s, 3, &rows, &r->err));
+    ok(store_delegation_list(r->a, r->s, (str){0}, 3, &rows, &r->err));
     assert_int_equal(rows.n, 3);
     assert_true(str_ends(rows.p[0].id, S("03")));
     assert_true(str_ends(rows.p[1].id, S("04")));
     assert_true(str_ends(rows.p[2].id, S("02")));
     assert_int_equal(rows.p[0].definition.n, 0);
-    ok(store_delegation_list(r->a, r->s, SIZE_MAX, &rows, &r->err));
+    ok(store_delegation_list(r->a, r->s, (str){0}, SIZE_MAX, &rows, &r->err));
     assert_int_equal(rows.n, 4);
 }
 

@@ -334,7 +334,7 @@ static dep_status use_all(rig *r, arena *a, dep_err *err) {
     TRY(store_run_begin(a, s, &id, err));
     TRY(store_setting_set(s, S("k"), S("v"), err));
     TRY(store_delegation_add(s, &row, err));
-    TRY(store_delegation_list(a, s, 10, &rows, err));
+    TRY(store_delegation_list(a, s, (str){0}, 10, &rows, err));
     TRY(store_delegation_get(a, s, row.id, &row, err));
     TRY(store_settings(a, s, S(""), &all, err));
     TRY(store_setting_get(a, s, S("k"), &value, err));
