@@ -95,6 +95,8 @@ const core_files = [_][]const u8{
     // 3 config
     "config/config.c",
     "config/keys.c",
+    "config/params.c",
+    "config/price.c",
     // 3 model
     "model/anthropic.c",
     "model/anthropic_request.c",
@@ -203,6 +205,7 @@ const suites = [_][]const u8{
     "capability_access",
     "capability_resolve",
     "config_config",
+    "config_price",
     "definition_diagnostics",
     "definition_keys",
     "definition_layer",

@@ -3,6 +3,7 @@
 // Pure: no I/O, no clock; equal input gives equal bytes.
 #pragma once
 #include <deputy/arena.h>
+#include <deputy/config.h>
 #include <deputy/definition.h>
 #include <deputy/diag.h>
 #include <deputy/err.h>
@@ -50,10 +51,15 @@ typedef struct {
     VEC(def_gate) default_gates; // the system's default pair: confirm entries first, n_confirm of them
     size_t n_default_confirm;
     int64_t turns, minutes, tokens, tool_bytes, run_bytes; // from config, or the defaults
-    bool turns_bound, minutes_bound, tokens_bound; // the config says so: a definition may only lower it
+    int64_t cost_micro;                                    // from config; 0: none
+    // The config says so: a definition may only lower it.
+    bool turns_bound, minutes_bound, tokens_bound, cost_bound;
     str default_model, default_model_origin;
-    strs models;      // configured provider names, built-in ones too
-    str config_fault; // an error in a config file that may hide a restriction: nothing starts; or empty
+    str model;          // of this run alone, instead of the definition's; empty: none
+    bool priced;        // the model that the definition gets here has a price:
+    config_price price; // this one
+    strs models;        // configured provider names, built-in ones too
+    str config_fault;   // an error in a config file that may hide a restriction: nothing starts; or empty
 } host;
 
 // --- The result ----------------------------------------------------------------------------------
@@ -115,8 +121,11 @@ typedef struct {
     VEC(host_named) memory_left_out;
     VEC(gate) gates;
     grant_axis read, write, run, net;
-    bool can_change; // has a tool that changes files or runs programs
-    int64_t turns, minutes, tokens, tool_bytes, run_bytes;
+    bool can_change;                                       // has a tool that changes files or runs programs
+    int64_t turns, minutes, tokens, tool_bytes, run_bytes; // turns, minutes, tokens: up to CONFIG_UNLIMITED
+    int64_t cost_micro;                                    // 0: no limit; else `priced`, or it is refused
+    bool priced;                                           // `model` has a price:
+    config_price price;                                    // this one
     str model, model_origin;
     str body; // the definition's prompt, exact
     VEC(report_row) report;

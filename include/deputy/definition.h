@@ -110,8 +110,7 @@ typedef struct {
     def_axis read, write, run, net;
     // Budgets; 0: not declared
     int64_t max_turns, minutes, tokens;
-    bool has_cost;
-    double cost;
+    int64_t cost_micro; // millionths, in the unit of the config's prices
     def_place max_turns_at, minutes_at, tokens_at, cost_at;
     // Where it came from
     def_layer layer;

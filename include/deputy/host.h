@@ -88,6 +88,7 @@ str workspace_switch(const workspace *w, def_layer layer, str identity);
 typedef struct {
     bool count_sources; // walk the knowledge globs
     bool memory_block;  // read the resident block
+    str model;          // of this run alone: the grant's model, price and refusal are of it; empty: none
 } host_opts;
 [[nodiscard]] dep_status workspace_host(workspace *w, const definition *def, const host_opts *o, host *ret,
                                         dep_err *err);

@@ -8,7 +8,8 @@ typedef enum {
     KEY_STRING, // one scalar; min/max: code points
     KEY_TEXT,   // as KEY_STRING, usually several lines
     KEY_INT,    // whole number, plain or quoted; min/max: value
-    KEY_NUMBER, // decimal digits with at most one point inside, plain or quoted; above min, up to max
+    KEY_NUMBER, // decimal digits with at most one point inside and KEY_DECIMALS digits behind it, plain or
+                // quoted; above min, up to max
     KEY_BOOL,   // true / false
     KEY_ENUM,   // one of `values`, exact spelling
     KEY_NAMES,  // list of scalars, or one string split at commas or blanks outside parentheses; max: entries
@@ -28,10 +29,14 @@ enum key_flags : unsigned {
     KEY_STRICT = 1u << 1, // an unknown key inside is an error, not a warning
     KEY_RESTRICTS =
         1u << 2, // narrows what an agent may reach: an unknown key that is nearly this name is an error
-    KEY_SYSTEM = 1u << 3,  // config: only the system file may hold it
-    KEY_LOWER = 1u << 4,   // config: a workspace file may only lower it
-    KEY_NOT_YET = 1u << 5, // reserved: answered with "not yet"
+    KEY_SYSTEM = 1u << 3,    // config: only the system file may hold it
+    KEY_LOWER = 1u << 4,     // config: a workspace file may only lower it
+    KEY_NOT_YET = 1u << 5,   // reserved: answered with "not yet"
+    KEY_UNLIMITED = 1u << 6, // KEY_INT: the word `unlimited` too
+    KEY_FROM_MIN = 1u << 7,  // KEY_NUMBER: min itself too
 };
+
+enum { KEY_DECIMALS = 6 }; // what a KEY_NUMBER may have behind its point
 
 typedef struct key_row key_row;
 struct key_row {
@@ -87,8 +92,8 @@ typedef VEC(key_item) key_items;
 // parentheses (*ret then holds what could be split).
 bool keytab_names(arena *a, const ydoc *doc, const ynode *value, key_items *ret);
 void keytab_strings(arena *a, const ynode *value, key_items *ret);
-// The value of a KEY_NUMBER; false when it is none.
-bool keytab_number(const ynode *n, double *ret);
+// A KEY_NUMBER's text in millionths, exactly; false when it is none, or more than 64 bits hold.
+bool keytab_micro(str text, int64_t *ret);
 // Finds a row by dotted path without indexes ("mcp.servers.name"), or NULL. The free names of KEY_NAMED_MAPS
 // are left out, as indexes are.
 const key_row *keytab_find(const key_table *t, str path);

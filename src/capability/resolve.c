@@ -142,6 +142,11 @@ void resolve_main(resolve_ctx *c) {
 static void resolve_model(resolve_ctx *c) {
     const definition *def = c->def;
     grant *g = c->g;
+    if (c->h->model.n) {
+        g->model = c->h->model;
+        g->model_origin = S("the caller");
+        return;
+    }
     g->model = def->model.n ? def->model : c->h->default_model;
     g->model_origin = def->model.n ? str_fmt(c->a, STR_FMT ":%u", STR_ARG(def->file), def->model_at.line)
                                    : c->h->default_model_origin;
@@ -179,13 +184,43 @@ void resolve_budgets(resolve_ctx *c) {
     g->tokens = budget(c, "limits.tokens", def->tokens, h->tokens, h->tokens_bound, def->tokens_at);
     g->tool_bytes = h->tool_bytes;
     g->run_bytes = h->run_bytes;
-    if (def->has_cost) {
-        g->refusal_status = DEP_ERR_NOT_YET;
-        g->refusal = S("limits.cost: not yet. Cost limits are not enforced in this version, so a definition "
-                       "that sets one does not run; use limits.tokens and maxTurns");
-        row_add(c, "limits", S("cost"), ITEM_REFUSED,
-                S("not yet: cost limits are not enforced in this version"), def->cost_at);
-    }
+    g->cost_micro = def->cost_micro ? def->cost_micro : h->cost_micro;
+}
+
+// After the model is known. What cannot be measured cannot be held: without a price nothing starts.
+static void resolve_cost(resolve_ctx *c) {
+    const definition *def = c->def;
+    const host *h = c->h;
+    grant *g = c->g;
+    g->priced = h->priced;
+    g->price = h->price;
+    if (!g->cost_micro) return;
+    bool lowered = def->cost_micro && h->cost_bound && def->cost_micro > h->cost_micro;
+    if (lowered) g->cost_micro = h->cost_micro;
+    def_place at = def->cost_micro ? def->cost_at : (def_place){0};
+    str amount = config_amount(c->a, g->cost_micro),
+        declared = def->cost_micro
+                       ? str_fmt(c->a, "limits.cost: " STR_FMT, STR_ARG(config_amount(c->a, def->cost_micro)))
+                       : str_fmt(c->a, "the config's limits.cost: " STR_FMT, STR_ARG(amount));
+    item_state state = !g->priced ? ITEM_REFUSED : lowered ? ITEM_NARROWED : ITEM_GRANTED;
+    str reason = !g->priced ? str_fmt(c->a, "the model " STR_FMT " has no price", STR_ARG(g->model))
+                 : lowered  ? str_fmt(c->a, "the config allows at most " STR_FMT, STR_ARG(amount))
+                            : (str){0};
+    report_row *r = row_add(c, "limits", S("cost"), state, reason, at);
+    row_rule(c, r, declared, "limits", at);
+    if (lowered)
+        row_rule(c, r, str_fmt(c->a, "the config's limits.cost: " STR_FMT, STR_ARG(amount)), "narrows",
+                 (def_place){0});
+    if (g->priced) return;
+    row_rule(c, r, str_fmt(c->a, "prices without " STR_FMT, STR_ARG(g->model)), "refuses", (def_place){0});
+    if (g->refusal.n) return;
+    g->refusal_status = DEP_ERR_REFUSED;
+    g->refusal =
+        str_fmt(c->a,
+                "limits.cost is " STR_FMT " and the model " STR_FMT
+                " has no price; write one of a million tokens with `deputy config set 'prices.\"" STR_FMT
+                "\"' '{input: N, output: N}'`, or leave limits.cost out",
+                STR_ARG(amount), STR_ARG(g->model), STR_ARG(g->model));
 }
 
 // --- All of it -----------------------------------------------------------------------------------
@@ -218,6 +253,7 @@ dep_status resolve(arena *a, const definition *def, const host *h, agent_role ro
     resolve_gates(&c);
     resolve_budgets(&c);
     resolve_model(&c);
+    resolve_cost(&c);
     for (vec_each(const grant_tool, t, &g.tools))
         if (t->spec->flags & TOOL_CHANGES) g.can_change = true;
     if (!g.tools.n && !g.refusal.n) {

@@ -39,7 +39,8 @@ static void check_entry(checked *k, agent_entry *e) {
     for (vec_each(const report_row, r, &g.report)) {
         bool dimension =
             str_eq(str_z(r->dimension), S("skills")) || str_eq(str_z(r->dimension), S("knowledge"));
-        if (!dimension || (r->state != ITEM_MISSING && r->state != ITEM_WITHHELD)) continue;
+        bool cost = str_eq(str_z(r->dimension), S("limits")) && r->state == ITEM_REFUSED;
+        if (!cost && (!dimension || (r->state != ITEM_MISSING && r->state != ITEM_WITHHELD))) continue;
         diags_add(&d,
                   (diag){.severity = SEV_WARNING,
                          .code = "CAP004",

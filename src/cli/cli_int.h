@@ -79,6 +79,9 @@ void brief(buf *b, str s, size_t chars); // safe, on one line, cut with a mark
 void say(cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3))); // stderr, one escaped line
 void paint(buf *b, bool color, const char *sgr, str s);
 void print_diags(cli *c, const diags *d); // stderr
+// Members of a JSON object: a limit as a number or "unlimited", an amount as a number or null for none.
+void limit_json(jw *w, str key, int64_t v);
+void cost_json(arena *a, jw *w, int64_t micro);
 
 // --- Failing -------------------------------------------------------------------------------------
 int fail(cli *c, const dep_err *err); // prints "deputy: …", gives the exit code of the status

@@ -4,6 +4,7 @@
 
 typedef struct {
     str key, value; // dotted path, YAML on one line
+    bool unset;     // the key goes; then errors that stood there before may stay
 } config_change;
 str config_path(const cli *c);
 // Makes the changes in the text, checks it and replaces the file; nothing is written when there are errors.

@@ -121,16 +121,16 @@ static int add(cli *c) {
     str at = str_fmt(c->a, "providers.\"" STR_FMT "\".", STR_ARG(name));
     config_change changes[4];
     size_t n = 0;
-    changes[n++] = (config_change){str_fmt(c->a, STR_FMT "api", STR_ARG(at)), mc.api};
+    changes[n++] = (config_change){.key = str_fmt(c->a, STR_FMT "api", STR_ARG(at)), .value = mc.api};
     if (mc.url.n)
-        changes[n++] =
-            (config_change){str_fmt(c->a, STR_FMT "url", STR_ARG(at)), yaml_scalar_text(c->a, mc.url, true)};
+        changes[n++] = (config_change){.key = str_fmt(c->a, STR_FMT "url", STR_ARG(at)),
+                                       .value = yaml_scalar_text(c->a, mc.url, true)};
     if (key_env.n)
-        changes[n++] = (config_change){str_fmt(c->a, STR_FMT "key", STR_ARG(at)),
-                                       str_fmt(c->a, "\"${" STR_FMT "}\"", STR_ARG(key_env))};
+        changes[n++] = (config_change){.key = str_fmt(c->a, STR_FMT "key", STR_ARG(at)),
+                                       .value = str_fmt(c->a, "\"${" STR_FMT "}\"", STR_ARG(key_env))};
     if (model.n) {
         model = str_fmt(c->a, STR_FMT "/" STR_FMT, STR_ARG(name), STR_ARG(model));
-        changes[n++] = (config_change){S("model"), yaml_scalar_text(c->a, model, true)};
+        changes[n++] = (config_change){.key = S("model"), .value = yaml_scalar_text(c->a, model, true)};
     }
     if ((code = config_edit(c, changes, n))) return code;
     say(c, "wrote " STR_FMT, STR_ARG(config_path(c)));
@@ -154,7 +154,7 @@ static int use(cli *c) {
             STR_ARG(provider), STR_ARG(provider));
         return EXIT_ERRORS;
     }
-    config_change change = {S("model"), yaml_scalar_text(c->a, model, true)};
+    config_change change = {.key = S("model"), .value = yaml_scalar_text(c->a, model, true)};
     int code = config_edit(c, &change, 1);
     if (!code) say(c, "the default model is " STR_FMT, STR_ARG(model));
     return code;

@@ -60,6 +60,19 @@ void say(cli *c, const char *fmt, ...) {
     fwrite(line.p, 1, line.n, stderr);
 }
 
+void limit_json(jw *w, str key, int64_t v) {
+    if (v < CONFIG_UNLIMITED) {
+        jw_kint(w, key, v);
+    } else {
+        jw_kstr(w, key, S("unlimited"));
+    }
+}
+
+void cost_json(arena *a, jw *w, int64_t micro) {
+    jw_key(w, S("cost"));
+    jw_raw(w, micro ? config_amount(a, micro) : S("null"));
+}
+
 void print_diags(cli *c, const diags *d) {
     buf b = buf_new(c->a, 0);
     diags_print(&b, d, c->color_err);

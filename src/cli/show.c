@@ -73,9 +73,10 @@ static void show_json(cli *c, const agent_entry *e, const grant *g) {
     jw_kstr(&w, S("model_origin"), g->model_origin);
     jw_key(&w, S("budgets"));
     jw_obj(&w);
-    jw_kint(&w, S("turns"), g->turns);
-    jw_kint(&w, S("minutes"), g->minutes);
-    jw_kint(&w, S("tokens"), g->tokens);
+    limit_json(&w, S("turns"), g->turns);
+    limit_json(&w, S("minutes"), g->minutes);
+    limit_json(&w, S("tokens"), g->tokens);
+    cost_json(c->a, &w, g->cost_micro);
     jw_end_obj(&w);
     jw_kstr(&w, S("refusal"), g->refusal);
     jw_end_obj(&w);
@@ -110,6 +111,14 @@ static void axis_line(cli *c, buf *b, const char *name, const grant_axis *axis) 
     text(b, axis->bounded && !axis->prefixes.n ? "nothing\n" : "\n");
 }
 
+static void limit_text(buf *b, int64_t v, const char *unit) {
+    if (v < CONFIG_UNLIMITED) {
+        buf_addf(b, "%lld%s", (long long)v, unit);
+    } else {
+        buf_addf(b, "unlimited%s", unit);
+    }
+}
+
 static void show_text(cli *c, const agent_entry *e, const grant *g) {
     buf b = buf_new(c->a, 0);
     paint(&b, c->color_out, "1", e->def.name);
@@ -123,10 +132,12 @@ static void show_text(cli *c, const agent_entry *e, const grant *g) {
     safe(&b, g->model);
     text(&b, "  from ");
     safe(&b, g->model_origin);
-    buf_addf(&b,
-             "\nlevel   confirm, role %s\nbudgets %lld turns, %lld minutes, %lld tokens\n\nwhat is in "
-             "effect, and what is not:\n",
-             role_name(g->role), (long long)g->turns, (long long)g->minutes, (long long)g->tokens);
+    buf_addf(&b, "\nlevel   confirm, role %s\nbudgets ", role_name(g->role));
+    limit_text(&b, g->turns, " turns, ");
+    limit_text(&b, g->minutes, " minutes, ");
+    limit_text(&b, g->tokens, " tokens");
+    if (g->cost_micro) buf_addf(&b, ", cost " STR_FMT, STR_ARG(config_amount(c->a, g->cost_micro)));
+    text(&b, "\n\nwhat is in effect, and what is not:\n");
     for (vec_each(const report_row, r, &g->report)) row_line(c, &b, r);
     if (!g->report.n) text(&b, "  nothing is declared\n");
     text(&b, "\npermissions:\n");

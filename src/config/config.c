@@ -1,7 +1,8 @@
 // config: from the two files to one struct. What a file says wrongly is not read; where that may be a
 // restriction, the config says so and nothing runs (rule B10).
-#include <deputy/config.h>
-#include <deputy/yaml.h>
+#include "config/config_int.h"
+
+enum : int64_t { AMOUNT_MAX_MICRO = (int64_t)CONFIG_AMOUNT_MAX * 1000000 };
 
 config config_defaults(void) {
     return (config){.limits = {.turns = 60,
@@ -11,7 +12,9 @@ config config_defaults(void) {
                                .tool_kib = 256,
                                .run_kib = 8192,
                                .search_total_mib = 256,
-                               .search_file_mib = 16}};
+                               .search_file_mib = 16,
+                               .running = 16},
+                    .retention = {.days = 180}};
 }
 
 typedef struct {
@@ -61,6 +64,27 @@ static void refuse_system_keys(const ctx *c) {
     }
 }
 
+// A limit from its text: a number in the row's bounds, or `unlimited` where the row has the word.
+static bool limit_value(const ctx *c, const ynode *n, const key_row *row, int64_t *v) {
+    if (row->flags & KEY_UNLIMITED && str_eq(text_of(n), S("unlimited"))) {
+        *v = CONFIG_UNLIMITED;
+        if (c->system) return true;
+        report(c, n, SEV_ERROR, "CFG002",
+               str_fmt(c->a, "only the system's `limits.%s` may be `unlimited`", row->name),
+               S("write a number, or remove it here"));
+        return false;
+    }
+    return yaml_int(n, v) && *v >= row->min && *v <= row->max;
+}
+
+// now: what holds, for people.
+static void refuse_raise(const ctx *c, const ynode *n, const char *key, str now) {
+    report(c, n, SEV_ERROR, "CFG002",
+           str_fmt(c->a, "a workspace may only lower `limits.%s`, and the system's is " STR_FMT, key,
+                   STR_ARG(now)),
+           S("raise it in the system file, or remove it here"));
+}
+
 static void take_limits(const ctx *c) {
     const ynode *limits = yaml_get(c->doc->root, S("limits"));
     config_limits *l = &c->into->limits;
@@ -68,25 +92,108 @@ static void take_limits(const ctx *c) {
         const char *key;
         int64_t *to;
         bool *set;
-    } rows[] = {{"turns", &l->turns, &l->turns_set},       {"minutes", &l->minutes, &l->minutes_set},
-                {"idleSeconds", &l->idle_seconds, NULL},   {"tokens", &l->tokens, &l->tokens_set},
-                {"toolKiB", &l->tool_kib, NULL},           {"runKiB", &l->run_kib, NULL},
-                {"searchMiB", &l->search_total_mib, NULL}, {"searchFileMiB", &l->search_file_mib, NULL}};
+    } rows[] = {{"turns", &l->turns, &l->turns_set},
+                {"minutes", &l->minutes, &l->minutes_set},
+                {"idleSeconds", &l->idle_seconds, NULL},
+                {"tokens", &l->tokens, &l->tokens_set},
+                {"toolKiB", &l->tool_kib, NULL},
+                {"runKiB", &l->run_kib, NULL},
+                {"searchMiB", &l->search_total_mib, NULL},
+                {"searchFileMiB", &l->search_file_mib, NULL},
+                {"running", &l->running, NULL}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const ynode *n = yaml_get(limits, str_z(rows[i].key));
         const key_row *row = keytab_find(config_keys(), str_fmt(c->a, "limits.%s", rows[i].key));
         int64_t v;
-        if (!n || !yaml_int(n, &v) || v < row->min || v > row->max) continue;
+        if (!n || !limit_value(c, n, row, &v)) continue;
         if (!c->system && v > *rows[i].to) {
-            report(c, n, SEV_ERROR, "CFG002",
-                   str_fmt(c->a, "a workspace may only lower `limits.%s`, and the system's is %lld",
-                           rows[i].key, (long long)*rows[i].to),
-                   S("raise it in the system file, or remove it here"));
+            refuse_raise(c, n, rows[i].key, str_fmt(c->a, "%lld", (long long)*rows[i].to));
             continue;
         }
         *rows[i].to = v;
         if (rows[i].set) *rows[i].set = true;
     }
+    const ynode *cost = yaml_get(limits, S("cost"));
+    int64_t v;
+    if (!keytab_micro(text_of(cost), &v) || v <= 0 || v > AMOUNT_MAX_MICRO) return;
+    if (!c->system && l->cost_set && v > l->cost_micro) {
+        refuse_raise(c, cost, "cost", config_amount(c->a, l->cost_micro));
+        return;
+    }
+    l->cost_micro = v;
+    l->cost_set = true;
+}
+
+// --- Prices and retention --------------------------------------------------------------------------
+
+// False for what is written and is no price.
+static bool price_part(const ynode *n, int64_t dflt, int64_t *ret) {
+    *ret = dflt;
+    return !n || (keytab_micro(text_of(n), ret) && *ret <= AMOUNT_MAX_MICRO);
+}
+
+static bool is_price_name(str name) {
+    str provider, model;
+    return str_cut(name, '/', &provider, &model) && provider.n && model.n &&
+           str_chr(provider, '*') == SIZE_MAX && (str_eq(model, S("*")) || str_chr(model, '*') == SIZE_MAX);
+}
+
+// Whole rows alone: half a price would make a run look cheaper than it is.
+static void take_prices(const ctx *c) {
+    const ynode *map = allowed(c, S("prices"));
+    if (!map || map->kind != YAML_NODE_MAP) return;
+    for (const ynode *v = map->child; v; v = v->next) {
+        config_price p = {.model = v->key->text, .file = c->file, .line = line_of(c, v->key)};
+        if (!is_price_name(p.model)) {
+            yaml_diag_key(c->doc, v, c->d,
+                          (diag){.severity = SEV_ERROR,
+                                 .code = "CFG008",
+                                 .msg = str_fmt(c->a, "\"" STR_FMT "\" is no model that could have a price",
+                                                STR_ARG(p.model)),
+                                 .hint = S("write provider/model, or provider/* for all others of it")});
+            continue;
+        }
+        const ynode *input = yaml_get(v, S("input")), *output = yaml_get(v, S("output"));
+        bool whole = input && output && price_part(input, 0, &p.input) && price_part(output, 0, &p.output) &&
+                     price_part(yaml_get(v, S("cacheRead")), p.input, &p.cache_read) &&
+                     price_part(yaml_get(v, S("cacheWrite")), p.input, &p.cache_write);
+        if (whole && c->into->prices.n < CONFIG_PRICES_MAX) vec_push(c->a, &c->into->prices, p);
+    }
+}
+
+// What is written and is wrong bounds nothing: a slip must not delete.
+static int64_t retention_part(const ynode *n, const char *path, int64_t dflt) {
+    const key_row *row = keytab_find(config_keys(), str_z(path));
+    int64_t v;
+    if (!n) return dflt;
+    return yaml_int(n, &v) && v >= row->min && v <= row->max ? v : 0;
+}
+
+static void take_retention(const ctx *c) {
+    const ynode *map = allowed(c, S("retention"));
+    config_retention *r = &c->into->retention;
+    if (!map) return;
+    if (map->kind != YAML_NODE_MAP) {
+        *r = (config_retention){0};
+        return;
+    }
+    r->days = retention_part(yaml_get(map, S("days")), "retention.days", r->days);
+    r->count = retention_part(yaml_get(map, S("count")), "retention.count", r->count);
+}
+
+// --- Providers, gates, model -----------------------------------------------------------------------
+
+static void refuse_param(const void *p, const ynode *at, str msg, str hint) {
+    const ctx *c = p;
+    yaml_diag_key(c->doc, at, c->d,
+                  (diag){.severity = SEV_ERROR, .code = "CFG009", .msg = msg, .hint = hint});
+}
+
+// A whole number of a provider, or 0.
+static int64_t provider_int(const ynode *n, const char *path) {
+    const key_row *row = keytab_find(config_keys(), str_z(path));
+    int64_t v;
+    return n && yaml_int(n, &v) && v >= row->min && v <= row->max ? v : 0;
 }
 
 static bool known_api(str api) {
@@ -106,12 +213,11 @@ static void take_providers(const ctx *c) {
                              .url = text_of(yaml_get(v, S("url"))),
                              .key = text_of(yaml_get(v, S("key"))),
                              .ca_file = text_of(yaml_get(v, S("caFile"))),
+                             .max_tokens = provider_int(yaml_get(v, S("maxTokens")), "providers.maxTokens"),
+                             .window = provider_int(yaml_get(v, S("window")), "providers.window"),
+                             .params = params_json(c->a, yaml_get(v, S("params")), refuse_param, c),
                              .file = c->file,
                              .line = line_of(c, v->key)};
-        const ynode *max = yaml_get(v, S("maxTokens"));
-        const key_row *row = keytab_find(config_keys(), S("providers.maxTokens"));
-        if (max && (!yaml_int(max, &p.max_tokens) || p.max_tokens < row->min || p.max_tokens > row->max))
-            p.max_tokens = 0;
         if (str_eq(p.name, S("quote")) || str_chr(p.name, '/') != SIZE_MAX || !p.name.n) {
             yaml_diag_key(
                 c->doc, v, c->d,
@@ -155,14 +261,15 @@ static void take_gates(const ctx *c, const ynode *approval, str key, bool confir
     }
 }
 
-// Errors of the text, of limits and gates, and misspelt or foreign restrictions; not those of providers and
-// of keys that mean nothing yet.
-static bool may_hide_a_restriction(const diag *d) {
-    static const char *const codes[] = {"KEY006", "KEY008", "KEY010"};
+// Errors of the text, of limits and gates, of the system's prices, by which a limit is measured, and misspelt
+// or foreign restrictions; not those of providers and of keys that mean nothing yet.
+static bool may_hide_a_restriction(const ctx *c, const diag *d) {
+    static const char *const codes[] = {"KEY006", "KEY008", "KEY010", "CFG008"};
     if (d->severity != SEV_ERROR || str_starts(d->path, S("/providers"))) return false;
     if (str_starts(str_z(d->code), S("YAML"))) return true;
     bool key = str_starts(str_z(d->code), S("KEY"));
     if (key && (str_starts(d->path, S("/limits")) || str_starts(d->path, S("/approval")))) return true;
+    if (key && c->system && str_starts(d->path, S("/prices"))) return true;
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
         if (str_eq(str_z(d->code), str_z(codes[i]))) return true;
     return false;
@@ -170,7 +277,7 @@ static bool may_hide_a_restriction(const diag *d) {
 
 static void note_fault(const ctx *c) {
     for (vec_each(const diag, d, &c->d->items)) {
-        if (c->into->fault.n || !may_hide_a_restriction(d)) continue;
+        if (c->into->fault.n || !may_hide_a_restriction(c, d)) continue;
         c->into->fault = str_fmt(c->a, STR_FMT ":%u: " STR_FMT "; nothing runs until this is mended",
                                  STR_ARG(d->file), d->line, STR_ARG(d->msg));
     }
@@ -206,6 +313,8 @@ static void take_all(const ctx *c) {
     refuse_system_keys(c);
     take_model(c);
     take_limits(c);
+    take_prices(c);
+    take_retention(c);
     take_providers(c);
     const ynode *approval = allowed(c, S("approval"));
     take_gates(c, approval, S("confirm"), true);

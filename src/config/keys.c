@@ -26,6 +26,17 @@ static const key_row provider_rows[] = {
      .max = 1000000,
      .dflt = "8192",
      .help = "Length of one answer, in tokens."},
+    {.name = "window",
+     .type = KEY_INT,
+     .min = 1024,
+     .max = 100000000,
+     .help = "Context window of its models, in tokens; the server is asked when absent."},
+    {.name = "params",
+     .type = KEY_STRING_MAP,
+     .max = CONFIG_PARAMS_MAX,
+     .help =
+         "More members of each request, sent as they are written: temperature: 0.2. Not those that Deputy "
+         "writes itself."},
     {.name = "caFile",
      .type = KEY_STRING,
      .min = 1,
@@ -35,16 +46,23 @@ static const key_row provider_rows[] = {
 };
 
 static const key_row limit_rows[] = {
-    {.name = "turns",
+    {.name = "running",
      .type = KEY_INT,
      .flags = KEY_LOWER,
+     .min = 1,
+     .max = 1000,
+     .dflt = "16",
+     .help = "Delegations of one process that run at once; more wait."},
+    {.name = "turns",
+     .type = KEY_INT,
+     .flags = KEY_LOWER | KEY_UNLIMITED,
      .min = 1,
      .max = 10000,
      .dflt = "60",
      .help = "Model calls of a delegation."},
     {.name = "minutes",
      .type = KEY_INT,
-     .flags = KEY_LOWER,
+     .flags = KEY_LOWER | KEY_UNLIMITED,
      .min = 1,
      .max = 10080,
      .dflt = "30",
@@ -58,11 +76,18 @@ static const key_row limit_rows[] = {
      .help = "Silence of a model's stream."},
     {.name = "tokens",
      .type = KEY_INT,
-     .flags = KEY_LOWER,
+     .flags = KEY_LOWER | KEY_UNLIMITED,
      .min = 1,
      .max = 1000000000,
      .dflt = "2000000",
      .help = "Input and output tokens of a delegation."},
+    {.name = "cost",
+     .type = KEY_NUMBER,
+     .flags = KEY_LOWER,
+     .max = CONFIG_AMOUNT_MAX,
+     .help =
+         "Price of a delegation, in the unit of `prices`; no bound when absent. A model without a price does "
+         "not start."},
     {.name = "toolKiB",
      .type = KEY_INT,
      .flags = KEY_LOWER,
@@ -91,6 +116,36 @@ static const key_row limit_rows[] = {
      .max = 4096,
      .dflt = "16",
      .help = "Of a larger file the head is searched and the rest is named."},
+    {0},
+};
+
+#define PRICE .type = KEY_NUMBER, .max = CONFIG_AMOUNT_MAX
+
+static const key_row price_rows[] = {
+    {.name = "input", PRICE, .flags = KEY_REQUIRED | KEY_FROM_MIN, .help = "Tokens read."},
+    {.name = "output", PRICE, .flags = KEY_REQUIRED | KEY_FROM_MIN, .help = "Tokens written."},
+    {.name = "cacheRead",
+     PRICE,
+     .flags = KEY_FROM_MIN,
+     .help = "Tokens read from the provider's cache; as input when absent."},
+    {.name = "cacheWrite",
+     PRICE,
+     .flags = KEY_FROM_MIN,
+     .help = "Tokens written to the provider's cache; as input when absent."},
+    {0},
+};
+
+static const key_row retention_rows[] = {
+    {.name = "days",
+     .type = KEY_INT,
+     .max = 36500,
+     .dflt = "180",
+     .help = "Age at which an ended delegation goes; 0: no bound."},
+    {.name = "count",
+     .type = KEY_INT,
+     .max = 10000000,
+     .dflt = "0",
+     .help = "Ended delegations that are kept, newest first; 0: no bound."},
     {0},
 };
 
@@ -150,6 +205,19 @@ static const key_row rows[] = {
      .flags = KEY_SYSTEM | KEY_STRICT | KEY_RESTRICTS,
      .sub = approval_rows,
      .help = "The default gate pair."},
+    {.name = "retention",
+     .type = KEY_MAP,
+     .flags = KEY_SYSTEM | KEY_STRICT,
+     .sub = retention_rows,
+     .help = "How long delegations are kept."},
+    {.name = "prices",
+     .type = KEY_NAMED_MAPS,
+     .flags = KEY_SYSTEM | KEY_STRICT,
+     .max = CONFIG_PRICES_MAX,
+     .sub = price_rows,
+     .help =
+         "Price of a million tokens, in a currency of your choice, by provider/model or provider/* for all "
+         "others of it; for `limits.cost` and reports."},
     {.name = "servers", .type = KEY_ANY, .flags = KEY_NOT_YET, .help = "MCP servers."},
     {.name = "level", .type = KEY_ANY, .flags = LATER, .help = "Default level of approval."},
     {.name = "maxLevel",
@@ -175,8 +243,6 @@ static const key_row rows[] = {
      .flags = LATER | KEY_RESTRICTS,
      .help = "Kernel boundary of child processes."},
     {.name = "listen", .type = KEY_ANY, .flags = LATER, .help = "Address of the service."},
-    {.name = "retention", .type = KEY_ANY, .flags = LATER, .help = "How long delegations are kept."},
-    {.name = "prices", .type = KEY_ANY, .flags = LATER, .help = "Price of tokens by model."},
     {.name = "x-*", .type = KEY_ANY, .help = "Kept for other programs; never interpreted."},
     {0},
 };

@@ -8,7 +8,7 @@
 //   DEF011 knowledge without read           DEF012 a glob that cannot be used
 //   DEF013 files that are no text           DEF014 two sources of one name
 //   DEF015 use_skill without skills         DEF016 a server twice
-//   DEF017 a pattern where a path stands    DEF018 limits.cost
+//   DEF017 a pattern where a path stands    (DEF018 was of limits.cost)
 //   DEF019 the model's form                 DEF020 one text where a list stands
 //   DEF021 invisible text                   DEF022 a prefix outside the workspace
 //   DEF024 private data and a way out       DEF025 read reaches the workspace

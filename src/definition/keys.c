@@ -139,7 +139,8 @@ static const key_row limit_rows[] = {
      .type = KEY_NUMBER,
      .flags = KEY_RESTRICTS,
      .max = 1000000,
-     .help = "Price of a delegation. Kept, but not enforced yet: a definition that sets it does not run."},
+     .help = "Price of a delegation, in the unit of the config's `prices`. A model without a price does not "
+             "start."},
     {0},
 };
 

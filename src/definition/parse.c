@@ -384,11 +384,7 @@ static void take_limits(parse_ctx *c, const ynode *root) {
     if (n) yaml_int(n, &def->tokens);
     n = yaml_get(limits, S("cost"));
     def->cost_at = place_of(c, n);
-    def->has_cost = n != NULL;
-    if (keytab_number(n, &def->cost))
-        report(c, n, SEV_WARNING, "DEF018",
-               S("cost limits are not enforced yet: `run` refuses this definition with \"not yet\""),
-               S("use `limits.tokens` and `maxTurns` for now"));
+    if (n && n->kind == YAML_NODE_SCALAR) keytab_micro(n->text, &def->cost_micro);
 }
 
 static void take_rest(parse_ctx *c, const ynode *root) {

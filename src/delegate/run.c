@@ -54,6 +54,7 @@ dep_status delegate_model_open(arena *a, workspace *w, str model, model_net *net
         mc.api = p->api;
         mc.url = p->url;
         mc.max_tokens = p->max_tokens;
+        mc.window = p->window;
         mc.ca_file = p->ca_file;
         if (config_expand(a, p->key, w->getenv, &mc.key, err) != DEP_OK) {
             err_prefix(err, "the key of the provider \"" STR_FMT "\"", STR_ARG(provider));
@@ -83,7 +84,7 @@ static dep_status prepare(run *r, const delegate_opts *o, dep_err *err) {
                        DELEGATE_TASK_MAX);
     if (!utf8_valid(o->task)) return err_set(err, DEP_ERR_INVALID, "the task is not valid UTF-8");
     diags d = diags_new(r->a);
-    host_opts h = {.memory_block = true};
+    host_opts h = {.memory_block = true, .model = o->model};
     TRY(workspace_grant(w, r->def, o->role, &h, &r->grant, &d, err));
     if (d.errors) return refuse_errors(r, &d, err);
     if (r->grant.refusal.n) return err_set(err, r->grant.refusal_status, STR_FMT, STR_ARG(r->grant.refusal));
@@ -152,6 +153,9 @@ static bool out_of_budget(run *r, deleg_status *status, str *reason) {
     int64_t elapsed = r->w->clock->mono_ms(r->w->clock->ctx) - r->started_mono;
     int64_t tokens = r->report.usage.input + r->report.usage.output + r->report.usage.cache_read +
                      r->report.usage.cache_write;
+    const model_usage *u = &r->report.usage;
+    int64_t cost =
+        g->priced ? config_cost_micro(&g->price, u->input, u->output, u->cache_read, u->cache_write) : 0;
     *status = DELEG_TRUNCATED;
     if (run_cancelled(r)) {
         *status = DELEG_STOPPED;
@@ -162,6 +166,9 @@ static bool out_of_budget(run *r, deleg_status *status, str *reason) {
         *reason = str_fmt(r->a, "minutes: %lld", (long long)g->minutes);
     } else if (tokens >= g->tokens) {
         *reason = str_fmt(r->a, "tokens: %lld of %lld", (long long)tokens, (long long)g->tokens);
+    } else if (g->cost_micro && cost >= g->cost_micro) {
+        *reason = str_fmt(r->a, "cost: " STR_FMT " of " STR_FMT, STR_ARG(config_amount(r->a, cost)),
+                          STR_ARG(config_amount(r->a, g->cost_micro)));
     } else {
         return false;
     }

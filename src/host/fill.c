@@ -155,13 +155,20 @@ dep_status workspace_host(workspace *w, const definition *def, const host_opts *
               .turns_bound = c->limits.turns_set,
               .minutes_bound = c->limits.minutes_set,
               .tokens_bound = c->limits.tokens_set,
+              .cost_micro = c->limits.cost_micro,
+              .cost_bound = c->limits.cost_set,
               .tool_bytes = c->limits.tool_kib * 1024,
               .run_bytes = c->limits.run_kib * 1024,
               .default_model = c->model.n ? c->model : S("quote/passages"),
               .default_model_origin =
                   c->model.n ? str_fmt(w->a, STR_FMT ":%u", STR_ARG(c->model_file), c->model_line)
                              : S("the built-in default"),
+              .model = o->model,
               .config_fault = c->fault};
+    str model = o->model.n ? o->model : def->model.n ? def->model : h.default_model;
+    const config_price *price = config_price_get(c, model);
+    h.priced = price != NULL;
+    if (price) h.price = *price;
     size_t n;
     toolspec_all(&n);
     for (size_t i = 0; i < n && w->bodies; i++) h.tools[i] = w->bodies[i];

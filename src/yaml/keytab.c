@@ -265,8 +265,11 @@ static str range_text(const check *c, const key_row *row) {
 static void check_int(const check *c, const key_row *row, const level *at, const ynode *v) {
     int64_t n = 0;
     bool whole = v->kind == YAML_NODE_SCALAR && is_whole_number(v->text);
+    if (row->flags & KEY_UNLIMITED && v->kind == YAML_NODE_SCALAR && str_eq(v->text, S("unlimited"))) return;
     if (!whole) {
-        str hint = v->kind == YAML_NODE_SCALAR ? S("write decimal digits alone, such as 60") : (str){0};
+        str hint = row->flags & KEY_UNLIMITED ? S("write decimal digits alone, such as 60, or `unlimited`")
+                                              : S("write decimal digits alone, such as 60");
+        if (v->kind != YAML_NODE_SCALAR) hint = (str){0};
         if (v->kind == YAML_NODE_SCALAR && !yaml_is_null(v)) {
             at_value(c, v, "KEY002",
                      str_fmt(c->a, "`" STR_FMT "` must be a whole number, not \"" STR_FMT "\"",
@@ -287,21 +290,25 @@ static void check_int(const check *c, const key_row *row, const level *at, const
 }
 
 static void check_number(const check *c, const key_row *row, const level *at, const ynode *v) {
-    double n = 0;
-    str hint = S("write decimal digits with at most one point, such as 0.50");
+    int64_t micro = 0, unit = 1000000;
+    str hint =
+        str_fmt(c->a, "write decimal digits with at most one point and %d digits behind it, such as 0.50",
+                KEY_DECIMALS);
+    bool from = row->flags & KEY_FROM_MIN;
     if (v->kind != YAML_NODE_SCALAR || yaml_is_null(v)) {
         wrong_type(c, row, at, v, hint);
-    } else if (!keytab_number(v, &n)) {
+    } else if (!keytab_micro(v->text, &micro)) {
         at_value(c, v, "KEY002",
                  str_fmt(c->a, "`" STR_FMT "` must be a number, not \"" STR_FMT "\"", STR_ARG(at->path),
                          STR_ARG(shown(v->text))),
                  hint);
-    } else if (n <= (double)row->min || (key_bounded_above(row) && n > (double)row->max)) {
+    } else if (micro < row->min * unit || (micro == row->min * unit && !from) ||
+               (key_bounded_above(row) && micro > row->max * unit)) {
         str most =
             key_bounded_above(row) ? str_fmt(c->a, " and at most %lld", (long long)row->max) : (str){0};
         at_value(c, v, "KEY003",
-                 str_fmt(c->a, "`" STR_FMT "` must be more than %lld" STR_FMT, STR_ARG(at->path),
-                         (long long)row->min, STR_ARG(most)),
+                 str_fmt(c->a, "`" STR_FMT "` must be %s %lld" STR_FMT, STR_ARG(at->path),
+                         from ? "at least" : "more than", (long long)row->min, STR_ARG(most)),
                  (str){0});
     }
 }

@@ -1,6 +1,5 @@
 // keytab_names: entries of list values, near names, and finding rows.
 #include "yaml/keytab_int.h"
-#include <stdlib.h>
 
 // --- Entries ----------------------------------------------------------------------------------------------
 
@@ -117,20 +116,19 @@ const key_row *keytab_find(const key_table *t, str path) {
     return r;
 }
 
-bool keytab_number(const ynode *n, double *ret) {
-    if (!n || n->kind != YAML_NODE_SCALAR) return false;
-    str s = n->text;
-    size_t points = 0;
-    for (size_t i = 0; i < s.n; i++) {
-        bool inside = s.p[i] == '.' && i > 0 && i + 1 < s.n;
-        if ((s.p[i] < '0' || s.p[i] > '9') && !inside) return false;
-        points += s.p[i] == '.';
+bool keytab_micro(str text, int64_t *ret) {
+    str whole, part;
+    int64_t micro = 0;
+    bool point = str_cut(text, '.', &whole, &part);
+    if (!whole.n || (point && !part.n) || part.n > KEY_DECIMALS) return false;
+    for (size_t i = 0; i < whole.n + KEY_DECIMALS; i++) {
+        size_t at = i - whole.n; // behind the point; what is not written there is 0
+        char c = i < whole.n ? whole.p[i] : at < part.n ? part.p[at] : '0';
+        if (c < '0' || c > '9' || __builtin_mul_overflow(micro, 10, &micro) ||
+            __builtin_add_overflow(micro, c - '0', &micro))
+            return false;
     }
-    char digits[32];
-    if (!s.n || points > 1 || s.n >= sizeof digits) return false;
-    memcpy(digits, s.p, s.n);
-    digits[s.n] = 0;
-    *ret = strtod(digits, NULL);
+    *ret = micro;
     return true;
 }
 

@@ -93,6 +93,24 @@ static void add_named(schema *s, const key_row *r, bool closed) {
     add_bounds(s, r, "minProperties", "maxProperties");
 }
 
+static void add_int(schema *s, const key_row *r) {
+    bool word = r->flags & KEY_UNLIMITED;
+    if (word) {
+        jw_key(&s->w, S("anyOf"));
+        jw_arr(&s->w);
+        jw_obj(&s->w);
+    }
+    add_type(s, "integer");
+    add_bounds(s, r, "minimum", "maximum");
+    if (word) {
+        jw_end_obj(&s->w);
+        jw_obj(&s->w);
+        jw_kstr(&s->w, S("const"), S("unlimited"));
+        jw_end_obj(&s->w);
+        jw_end_arr(&s->w);
+    }
+}
+
 static void add_form(schema *s, const key_row *r, bool closed) {
     switch (r->type) {
     case KEY_STRING:
@@ -100,13 +118,10 @@ static void add_form(schema *s, const key_row *r, bool closed) {
         add_text_type(s);
         add_bounds(s, r, "minLength", "maxLength");
         break;
-    case KEY_INT:
-        add_type(s, "integer");
-        add_bounds(s, r, "minimum", "maximum");
-        break;
+    case KEY_INT: add_int(s, r); break;
     case KEY_NUMBER:
         add_type(s, "number");
-        jw_kint(&s->w, S("exclusiveMinimum"), r->min);
+        jw_kint(&s->w, r->flags & KEY_FROM_MIN ? S("minimum") : S("exclusiveMinimum"), r->min);
         if (key_bounded_above(r)) jw_kint(&s->w, S("maximum"), r->max);
         break;
     case KEY_BOOL: add_type(s, "boolean"); break;
@@ -302,10 +317,12 @@ static str form_text(arena *a, const key_row *r) {
         unit = " characters";
         break;
     case KEY_INT: form = "whole number"; break;
-    case KEY_NUMBER:
+    case KEY_NUMBER: {
+        const char *least = r->flags & KEY_FROM_MIN ? "from" : "above";
         return key_bounded_above(r)
-                   ? str_fmt(a, "number, above %lld, ≤ %lld", (long long)r->min, (long long)r->max)
-                   : str_fmt(a, "number, above %lld", (long long)r->min);
+                   ? str_fmt(a, "number, %s %lld, ≤ %lld", least, (long long)r->min, (long long)r->max)
+                   : str_fmt(a, "number, %s %lld", least, (long long)r->min);
+    }
     case KEY_BOOL: form = "true or false"; break;
     case KEY_ENUM: {
         buf b = buf_new(a, 0);
@@ -344,7 +361,8 @@ static str form_text(arena *a, const key_row *r) {
         break;
     case KEY_ANY: break;
     }
-    return str_fmt(a, "%s" STR_FMT, form, STR_ARG(bounds_text(a, r, unit)));
+    return str_fmt(a, "%s" STR_FMT "%s", form, STR_ARG(bounds_text(a, r, unit)),
+                   r->flags & KEY_UNLIMITED ? ", or `unlimited`" : "");
 }
 
 static void add_cell(buf *out, str s) {
@@ -362,12 +380,13 @@ static bool any_where(const key_row *rows) {
     return false;
 }
 
-static str where_text(const key_row *r) {
-    if (r->flags & KEY_SYSTEM) return S("system file");
+static str where_text(const key_row *r, bool system) {
+    if (system || r->flags & KEY_SYSTEM) return S("system file");
     return r->flags & KEY_LOWER ? S("both; a workspace may only lower it") : S("both");
 }
 
-static void add_level(buf *out, const key_row *rows, str path, bool where) {
+// system: what stands above is the system file's alone.
+static void add_level(buf *out, const key_row *rows, str path, bool where, bool system) {
     arena *a = out->a;
     buf_add(out, where ? S("| Key | Form | Default | Where | Meaning |\n|---|---|---|---|---|\n")
                        : S("| Key | Form | Default | Meaning |\n|---|---|---|---|\n"));
@@ -376,7 +395,7 @@ static void add_level(buf *out, const key_row *rows, str path, bool where) {
         add_cell(out, str_fmt(a, "`%s`%s", r->name, r->flags & KEY_REQUIRED ? " (required)" : ""));
         add_cell(out, later ? S("reserved") : form_text(a, r));
         add_cell(out, r->dflt ? str_fmt(a, "`%s`", r->dflt) : (str){0});
-        if (where) add_cell(out, where_text(r));
+        if (where) add_cell(out, where_text(r, system));
         add_cell(out, later ? str_fmt(a, "Not yet. %s", r->help ? r->help : "") : str_z(r->help));
         buf_add(out, S("|\n"));
     }
@@ -384,11 +403,11 @@ static void add_level(buf *out, const key_row *rows, str path, bool where) {
         if (!r->sub) continue;
         str at = path.n ? str_fmt(a, STR_FMT ".%s", STR_ARG(path), r->name) : str_z(r->name);
         buf_addf(out, "\n### `" STR_FMT "`\n\n", STR_ARG(at));
-        add_level(out, r->sub, at, where);
+        add_level(out, r->sub, at, where, system || r->flags & KEY_SYSTEM);
     }
 }
 
 void keytab_reference(buf *out, const key_table *t) {
     buf_addf(out, "## %s\n\n", t->title);
-    add_level(out, t->rows, (str){0}, any_where(t->rows));
+    add_level(out, t->rows, (str){0}, any_where(t->rows), false);
 }

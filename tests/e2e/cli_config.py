@@ -18,10 +18,11 @@ def test_config(box):
     box.exits("path", path, FINE, out=str(file_of(box)))
     box.equal("path --json", box.run("config", "path", "--json").json(), str(file_of(box)))
     everything = box.run("config", "get", "--json").json()
-    box.equal("get --json", (set(everything), everything["limits"]["turns"]), ({"model", "providers", "limits"}, 60))
+    box.equal("get --json", (set(everything), everything["limits"]["turns"]), ({"model", "providers", "limits", "retention", "prices"}, 60))
     plain = box.run("config", "get")
     box.exits("get says where each value comes from", plain, FINE, out=["model = quote/passages  (default)",
-              "limits.turns = 60  (default)"])
+              "limits.turns = 60  (default)", "limits.running = 16  (default)", "limits.cost = none  (default)",
+              "retention.days = 180  (default)"])
     box.equal("config alone is get", box.run("config").out, plain.out)
     box.check("looking writes nothing", not box.config.exists() and not box.state.exists())
     box.exits("set", box.run("config", "set", "limits.turns", "50"), FINE, err=str(file_of(box)))
@@ -34,6 +35,55 @@ def test_config(box):
     file_of(box).write_text("# only this\n")
     box.exits("set in a file of comments", box.run("config", "set", "model", "quote/passages"), FINE)
     box.check("the comment stays", file_of(box).read_text().startswith("# only this\n"), file_of(box).read_text())
+
+
+def test_config_amounts(box):
+    box.exits("unlimited", box.run("config", "set", "limits.tokens", "unlimited"), FINE)
+    box.exits("is shown as that", box.run("config", "get", "limits"), FINE, out=f"limits.tokens = unlimited  ({file_of(box)}:2)")
+    box.equal("and in JSON", box.run("config", "get", "limits", "--json").json()["tokens"], "unlimited")
+    box.equal("no cost", box.run("config", "get", "limits", "--json").json()["cost"], None)
+    box.exits("a cost", box.run("config", "set", "limits.cost", "2.5"), FINE)
+    box.equal("two digits at least", box.run("config", "get", "limits.cost").out, "2.50\n")
+    box.exits("it has a place", box.run("config", "get", "limits"), FINE, out=f"limits.cost = 2.50  ({file_of(box)}:3)")
+    box.exits("a price", box.run("config", "set", 'prices."lab/big-1.5"', "{input: 3.00, output: 15}"), FINE)
+    box.exits("its parts", box.run("config", "get", "prices"), FINE, out=[f'prices."lab/big-1.5".input = 3  ({file_of(box)}:',
+              'prices."lab/big-1.5".cacheRead = 3  (default)'])
+    box.equal("one of them", box.run("config", "get", 'prices."lab/big-1.5".output').out, "15\n")
+    box.exits("half a price", box.run("config", "set", "prices.a/b.input", "1"), ERRORS, err="output")
+    box.exits("params", box.run("config", "set", "providers.lab", "{api: openai, window: 4096, params: {temperature: 0.2}}"), FINE)
+    box.exits("are shown", box.run("config", "get", "providers"), FINE, out=["providers.lab.window = 4096  (",
+              "providers.lab.params.temperature = 0.2  ("])
+    box.exits("not those of Deputy", box.run("config", "set", "providers.lab.params.stream", "false"), ERRORS, err="max_tokens")
+
+
+def test_config_unset(box):
+    file_of(box).parent.mkdir(parents=True)
+    file_of(box).write_text("# mine\nlimits: # budgets\n  turns: 50 # few\n  minutes: 7\nmodel: quote/passages\n")
+    box.exits("one value", box.run("config", "unset", "limits.turns"), FINE, err=str(file_of(box)))
+    box.equal("goes with its line", file_of(box).read_text(), "# mine\nlimits: # budgets\n  minutes: 7\nmodel: quote/passages\n")
+    box.equal("the default holds again", box.run("config", "get", "limits.turns").out, "60\n")
+    before = file_of(box).read_bytes()
+    box.exits("one that is not there", box.run("config", "unset", "limits.turns"), ERRORS, err=["turns", "not set"])
+    box.exits("nothing to unset", box.run("config", "unset"), USAGE, err="unset KEY")
+    box.exits("too much", box.run("config", "unset", "model", "x"), USAGE)
+    box.equal("not one byte was written", file_of(box).read_bytes(), before)
+    box.exits("a whole part", box.run("config", "unset", "limits"), FINE)
+    box.exits("the last one", box.run("config", "unset", "model"), FINE)
+    box.equal("comments stay", file_of(box).read_text(), "# mine\n")
+    box.exits("an empty file is fine", box.run("config", "get", "model"), FINE, out="quote/passages")
+    box.exits("and has nothing to remove", box.run("config", "unset", "model"), ERRORS, err="not set")
+    box.exits("but can be filled", box.run("config", "set", "limits.turns", "5"), FINE)
+    file_of(box).write_text("limits: {turnss: 5}\nlevle: 1\nprices: {a: {input: 1, output: 1}}\n")
+    box.exits("what is wrong can go, one by one", box.run("config", "unset", "prices"), FINE, err="turnss")
+    box.exits("and the next", box.run("config", "unset", "limits.turnss"), FINE)
+    box.check("then nothing hides", "nothing runs" not in box.run("doctor").out)
+    file_of(box).write_text("providers: {a: {api: anthropic}}\n")
+    box.exits("an emptied mapping goes too", box.run("config", "unset", "providers.a.api"), FINE)
+    file_of(box).write_text("providers: {a: {api: anthropic, url: 'https://x'}}\n")
+    box.exits("and what would be an error", box.run("config", "unset", "providers.a.api"), ERRORS, err="nothing was written")
+    file_of(box).unlink()
+    box.exits("without a file", box.run("config", "unset", "model"), ERRORS, err="not set")
+    box.check("none is made", not file_of(box).exists())
 
 
 def test_config_is_refused(box):

@@ -68,8 +68,8 @@ def test_what_does_not_start(box):
     box.exits("--role", box.run("run", "one", "x", "--role", "boss"), USAGE, err="delegate or main")
     box.exits("--model without a provider", box.run("run", "one", "x", "--model", "m"), ERRORS, err="provider/model")
     box.exits("--model nobody has", box.run("run", "one", "x", "--model", "nobody/m"), ERRORS, err="deputy models add nobody")
-    box.agent("cost", QUOTES + "limits: {cost: 1}\n")
-    box.exits("limits.cost", box.run("run", "cost", "x"), REFUSED, err=["cost", "not yet"])
+    box.agent("cost", QUOTES + "model: lab/m\nlimits: {cost: 1}\n")
+    box.exits("limits.cost without a price", box.run("run", "cost", "x"), REFUSED, err=["lab/m has no price", "config set"])
     box.agent("bad", "tools: [raed]\n")
     box.exits("errors", box.run("run", "bad", "x"), REFUSED, err="deputy check bad")
     box.agent("hands", "tools: [write]\n")
@@ -225,6 +225,21 @@ def test_budgets(box):
         run = box.run("run", "tokens", "x", "--json").json()
         box.equal("limits.tokens", (run["status"], run["end_reason"].split(":")[0]), ("truncated", "tokens"))
         box.equal("checked before each call", len(server.requests()), 2)
+    box.agent("cost", "tools: [glob]\nlimits: {cost: 0.000140}\n")
+    for price, requests in (("{input: 1, output: 3}", 2), ("{input: 1, output: 2.9}", 3), ("{input: 0, output: 0}", 4)):
+        with box.server([again, again, again, says("Done.")], repeat=True) as server:
+            box.config.joinpath("deputy/config.yaml").open("a").write(f"prices: {{fake/*: {price}}}\n")
+            run = box.run("run", "cost", "x", "--json").json()
+            box.equal(f"limits.cost at {price}", len(server.requests()), requests)
+            if requests < 4:
+                box.equal("and why it ended", (run["status"], run["end_reason"].split(":")[0]), ("truncated", "cost"))
+    with box.server([again], repeat=True) as server:
+        refused = box.run("run", "cost", "x")
+        box.exits("no price, no run", refused, REFUSED, err=["fake/one has no price", "deputy config set 'prices."])
+        box.equal("nothing was asked", len(server.requests()), 0)
+        box.config.joinpath("deputy/config.yaml").open("a").write("prices: {fake/two: {input: 1, output: 3}}\n")
+        run = box.run("run", "cost", "x", "--model", "fake/two", "--json").json()
+        box.equal("the model of this run is the one that is measured", (run["status"], len(server.requests())), ("truncated", 2))
     box.agent("long", "tools: [glob]\n")
     with box.server([says("Half a sent", stop_reason="max_tokens")]):
         cut = box.run("run", "long", "x")

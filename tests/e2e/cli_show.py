@@ -121,7 +121,7 @@ def test_show(box):
               shown["report"])
     box.equal("deferred ones", sorted(shown["grant"]["deferred"]), ["grep", "memory_read", "memory_search", "memory_write",
                                                                    "use_skill"])
-    box.equal("budgets", shown["budgets"], {"turns": 7, "minutes": 4, "tokens": 9000})
+    box.equal("budgets", shown["budgets"], {"turns": 7, "minutes": 4, "tokens": 9000, "cost": None})
     box.equal("gates with their origin", [(g["gate"], g["list"], g["line"]) for g in shown["gates"]], [("grep", "confirm", 18)])
     box.equal("permissions", shown["permissions"]["read"], ["docs"])
     box.equal("an absent axis grants nothing", (shown["permissions"]["write"], shown["permissions"]["net"]), ([], []))

@@ -219,12 +219,24 @@ CONFIG_GOOD = [
     {}, {"model": "quote/passages"}, {"limits": {"turns": 1, "minutes": 10080}},
     {"providers": {"a": {"api": "anthropic", "url": "https://x", "key": "${K}", "maxTokens": 1, "caFile": "/x"}}},
     {"approval": {"confirm": ["bash", {"server": "a.b", "tool": "t"}], "review": "web"}}, {"x-mine": [1]}, {"modle": "a/b"},
+    {"providers": {"a": {"api": "openai", "window": 1024, "params": {"temperature": 0.2, "seed": 1, "b": True, "t": "x"}}}},
+    {"limits": {"turns": "unlimited", "minutes": "unlimited", "tokens": "unlimited", "running": 1000, "cost": 0.5}},
+    {"prices": {"a/b": {"input": 0, "output": 1000000}, "a/*": {"input": 3, "output": 15.5, "cacheRead": 0.3, "cacheWrite": 3.75}}},
+    {"retention": {"days": 0, "count": 10000000}}, {"retention": {"days": 36500}},
 ]
 CONFIG_BAD = [
     ({"model": ["a/b"]}, "KEY002"), ({"limits": {"turns": 0}}, "KEY003"), ({"limits": {"turn": 5}}, "KEY008"),
     ({"limits": [5]}, "KEY002"), ({"providers": {"a": {"url": "x"}}}, "KEY005"), ({"providers": {"a": {"api": "gopher"}}}, "KEY004"),
     ({"providers": {"a": {"api": "quote", "ulr": "x"}}}, "KEY008"), ({"providers": {"a": "x"}}, "KEY002"), ({"level": "full"}, "KEY009"),
     ({"sandbox": "off"}, "KEY009"), ({"approval": {"neverAutoApprove": ["bash"]}}, "KEY009"), ({"permissions": {}}, "KEY006"),
+    ({"limits": {"toolKiB": "unlimited"}}, "KEY002"), ({"limits": {"turns": "endless"}}, "KEY002"), ({"limits": {"running": 1001}}, "KEY003"),
+    ({"limits": {"cost": 0}}, "KEY003"), ({"limits": {"cost": "unlimited"}}, "KEY002"), ({"limits": {"cost": 1000000.5}}, "KEY003"),
+    ({"prices": {"a/b": {"input": 1}}}, "KEY005"), ({"prices": {"a/b": {"input": 1000000.5, "output": 1}}}, "KEY003"),
+    ({"prices": {"a/b": {"input": "free", "output": 1}}}, "KEY002"), ({"prices": {"a/b": {"input": 1, "output": 1, "c": 1}}}, "KEY008"),
+    ({"prices": {f"a/{i}": {"input": 1, "output": 1} for i in range(1025)}}, "KEY007"),
+    ({"retention": {"days": 36501}}, "KEY003"), ({"retention": {"count": -1}}, "KEY003"), ({"retention": {"day": 1}}, "KEY008"),
+    ({"providers": {"a": {"api": "openai", "window": 1023}}}, "KEY003"), ({"providers": {"a": {"api": "openai", "params": {"a": [1]}}}}, "KEY002"),
+    ({"providers": {"a": {"api": "openai", "params": {f"p{i}": 1 for i in range(17)}}}}, "KEY007"),
     ({"providers": {f"p{i}": {"api": "quote"} for i in range(65)}}, "KEY007"),
 ]
 

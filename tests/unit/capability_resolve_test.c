@@ -340,9 +340,71 @@ static void test_capability_resolve__budgets_come_from_the_file_else_from_the_co
     assert_int_equal(r.g.tokens, 999);
     assert_row(&r, "limits", "maxTurns", ITEM_NARROWED, "at most 10");
     arena_free(r.a);
-    r = grant_on_full("tools: [read]\nlimits: {cost: 0.5}\n");
-    assert_int_equal(r.g.refusal_status, DEP_ERR_NOT_YET);
-    assert_row(&r, "limits", "cost", ITEM_REFUSED, "not yet");
+    r = grant_start();
+    r.h.turns = r.h.minutes = r.h.tokens = CONFIG_UNLIMITED;
+    r.h.turns_bound = r.h.minutes_bound = r.h.tokens_bound = true;
+    grant_parse(&r, LAYER_WORKSPACE, S("tools: [read]\nlimits: {minutes: 5}\n"));
+    grant_resolve(&r, ROLE_DELEGATE);
+    assert_true(r.g.turns == CONFIG_UNLIMITED && r.g.minutes == 5 && r.g.tokens == CONFIG_UNLIMITED);
+    assert_int_equal(r.g.report.n, 1);
+    arena_free(r.a);
+}
+
+static void test_capability_resolve__a_cost_that_cannot_be_measured_does_not_start(void **state) {
+    (void)state;
+    static const struct {
+        const char *declared; // of the definition; "": none
+        int64_t configured;   // of the config; 0: none
+        bool priced;
+        int64_t want;
+        int row; // its state; -1: no row
+        const char *says;
+    } cases[] = {
+        {"", 0, false, 0, -1, NULL},
+        {"", 0, true, 0, -1, NULL},
+        {"limits: {cost: 0.5}\n", 0, true, 500000, ITEM_GRANTED, ""},
+        {"limits: {cost: 0.5}\n", 0, false, 500000, ITEM_REFUSED, "no price"},
+        {"limits: {cost: 0.5}\n", 500000, true, 500000, ITEM_GRANTED, ""},
+        {"limits: {cost: 0.500001}\n", 500000, true, 500000, ITEM_NARROWED, "at most 0.50"},
+        {"limits: {cost: 0.500001}\n", 500000, false, 500000, ITEM_REFUSED, "no price"},
+        {"", 2000000, true, 2000000, ITEM_GRANTED, ""},
+        {"", 2000000, false, 2000000, ITEM_REFUSED, "quote/passages has no price"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        resolved r = grant_start();
+        r.h.priced = cases[i].priced;
+        r.h.price = (config_price){.input = 7};
+        r.h.cost_micro = cases[i].configured;
+        r.h.cost_bound = cases[i].configured > 0;
+        grant_parse(&r, LAYER_WORKSPACE, str_fmt(r.a, "tools: [read]\n%s", cases[i].declared));
+        grant_resolve(&r, ROLE_DELEGATE);
+        assert_int_equal(r.g.cost_micro, cases[i].want);
+        assert_true(r.g.priced == cases[i].priced && r.g.price.input == 7);
+        bool refused = cases[i].row == ITEM_REFUSED;
+        assert_int_equal(r.g.refusal_status, refused ? DEP_ERR_REFUSED : DEP_OK);
+        assert_int_equal(
+            str_find(r.g.refusal, S("deputy config set 'prices.\"quote/passages\"'")) != SIZE_MAX, refused);
+        const report_row *row = grant_row(&r, "limits", "cost");
+        assert_int_equal(row != NULL, cases[i].row >= 0);
+        if (row) {
+            assert_row(&r, "limits", "cost", (item_state)cases[i].row, cases[i].says);
+            assert_int_equal(row->at.line, *cases[i].declared ? 5 : 0);
+            assert_true(row->rules.n > 0);
+        }
+        arena_free(r.a);
+    }
+}
+
+// The caller's model is the one that is measured.
+static void test_capability_resolve__a_model_of_one_run_goes_before_the_files(void **state) {
+    (void)state;
+    resolved r = grant_start();
+    r.h.model = S("other/m");
+    grant_parse(&r, LAYER_WORKSPACE, S("tools: [read]\nmodel: none/m\nlimits: {cost: 1}\n"));
+    grant_resolve(&r, ROLE_DELEGATE);
+    assert_true(str_eq(r.g.model, S("other/m")) && str_eq(r.g.model_origin, S("the caller")));
+    assert_null(grant_row(&r, "model", "none/m"));
+    assert_row(&r, "limits", "cost", ITEM_REFUSED, "other/m has no price");
     arena_free(r.a);
 }
 
@@ -467,6 +529,8 @@ int main(void) {
         cmocka_unit_test(test_capability_resolve__memory_comes_whole_or_says_why_not),
         cmocka_unit_test(test_capability_resolve__only_main_delegates),
         cmocka_unit_test(test_capability_resolve__budgets_come_from_the_file_else_from_the_config),
+        cmocka_unit_test(test_capability_resolve__a_cost_that_cannot_be_measured_does_not_start),
+        cmocka_unit_test(test_capability_resolve__a_model_of_one_run_goes_before_the_files),
         cmocka_unit_test(test_capability_resolve__a_fault_of_the_config_refuses_everything),
         cmocka_unit_test(test_capability_resolve__a_model_without_a_provider_is_a_row),
         cmocka_unit_test(test_capability_resolve__every_row_says_which_lines_made_it),

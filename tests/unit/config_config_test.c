@@ -57,7 +57,8 @@ static int64_t *limit_of(config *c, const char *key) {
                 {"toolKiB", &l->tool_kib},
                 {"runKiB", &l->run_kib},
                 {"searchMiB", &l->search_total_mib},
-                {"searchFileMiB", &l->search_file_mib}};
+                {"searchFileMiB", &l->search_file_mib},
+                {"running", &l->running}};
     for (size_t i = 0; i < COUNT(rows); i++)
         if (strcmp(rows[i].key, key) == 0) return rows[i].at;
     return NULL;
@@ -69,6 +70,7 @@ static void test_config_config__every_limit_arrives_and_only_goes_down(void **st
     (void)state;
     const key_row *limits = keytab_find(config_keys(), S("limits"));
     for (const key_row *row = limits->sub; row->name; row++) {
+        if (row->type != KEY_INT) continue; // cost: below
         config d = config_defaults();
         assert_non_null(limit_of(&d, row->name));
         int64_t dflt = *limit_of(&d, row->name);
@@ -94,6 +96,49 @@ static void test_config_config__every_limit_arrives_and_only_goes_down(void **st
     }
 }
 
+// What the system's file may say and no clone's: then every number is lower.
+static void test_config_config__only_the_system_says_unlimited(void **state) {
+    (void)state;
+    const key_row *limits = keytab_find(config_keys(), S("limits"));
+    size_t words = 0;
+    for (const key_row *row = limits->sub; row->name; row++) {
+        bool word = row->flags & KEY_UNLIMITED;
+        words += word;
+        arena *a = arena_new();
+        read_config r = start();
+        str text = str_fmt(a, "limits: {%s: unlimited}\n", row->name);
+        if (row->type != KEY_INT) {
+            add(&r, true, text);
+            assert_true(has(&r.d, "KEY002", 1) && !r.c.limits.cost_set);
+            arena_free(r.a);
+            arena_free(a);
+            continue;
+        }
+        int64_t dflt = *limit_of(&r.c, row->name);
+        add(&r, false, text);
+        assert_int_equal(*limit_of(&r.c, row->name), dflt);
+        assert_true(has(&r.d, word ? "CFG002" : "KEY002", 1));
+        arena_free(r.a);
+        r = start();
+        add(&r, true, text);
+        assert_int_equal(*limit_of(&r.c, row->name), word ? CONFIG_UNLIMITED : dflt);
+        assert_int_equal(r.d.errors, !word);
+        if (word) {
+            add(&r, false, str_fmt(r.a, "limits: {%s: %lld}\n", row->name, (long long)row->max));
+            assert_int_equal(*limit_of(&r.c, row->name), row->max);
+            assert_int_equal(r.d.errors, 0);
+        }
+        arena_free(r.a);
+        arena_free(a);
+    }
+    assert_int_equal(words, 3); // turns, minutes, tokens
+    assert_true(CONFIG_UNLIMITED <= INT64_MAX / 60000);
+    read_config r = parse(true, S("limits: {turns: Unlimited, minutes: 0}\n"));
+    assert_int_equal(r.c.limits.turns, 60);
+    assert_int_equal(r.d.errors, 2);
+    arena_free(r.a);
+}
+
 static void test_config_config__every_other_key_arrives_with_its_place(void **state) {
     (void)state;
     read_config r = parse(true, S("model: lab/big\n"
@@ -104,6 +149,8 @@ static void test_config_config__every_other_key_arrives_with_its_place(void **st
                                   "    key: ${LAB_KEY}\n"
                                   "    maxTokens: 4096\n"
                                   "    caFile: /etc/lab.pem\n"
+                                  "    window: 200000\n"
+                                  "    params: {temperature: 0.2}\n"
                                   "approval:\n"
                                   "  confirm: [bash, {server: crm.eu, tool: find}]\n"
                                   "  review: fs_write, web\n"
@@ -117,6 +164,8 @@ static void test_config_config__every_other_key_arrives_with_its_place(void **st
     assert_true(str_eq(p->api, S("anthropic")) && str_eq(p->url, S("https://lab.example/v1")));
     assert_true(str_eq(p->key, S("${LAB_KEY}")) && str_eq(p->ca_file, S("/etc/lab.pem")));
     assert_int_equal(p->max_tokens, 4096);
+    assert_int_equal(p->window, 200000);
+    assert_true(str_eq(p->params, S("{\"temperature\":0.2}")));
     assert_int_equal(p->line, 3);
     assert_null(config_provider_get(&r.c, S("Lab")));
     assert_true(r.c.has_gates);
@@ -126,10 +175,11 @@ static void test_config_config__every_other_key_arrives_with_its_place(void **st
     assert_true(r.c.confirm.p[1].is_map && str_eq(r.c.confirm.p[1].server, S("crm.eu")));
     assert_true(str_eq(r.c.confirm.p[1].tool, S("find")) &&
                 str_eq(r.c.confirm.p[1].text, S("mcp.crm.eu.find")));
-    assert_true(str_eq(r.c.review.p[1].text, S("web")) && r.c.review.p[1].line == 11);
+    assert_true(str_eq(r.c.review.p[1].text, S("web")) && r.c.review.p[1].line == 13);
     assert_int_equal(r.c.fault.n, 0);
     // What the table has and what this test names are the same keys.
-    static const char *const taken[] = {"model", "providers", "limits", "approval", "x-*"};
+    static const char *const taken[] = {"model",     "providers", "limits", "approval",
+                                        "retention", "prices",    "x-*"};
     for (const key_row *row = config_keys()->rows; row->name; row++) {
         bool known = row->flags & KEY_NOT_YET;
         for (size_t i = 0; i < COUNT(taken); i++) known = known || strcmp(row->name, taken[i]) == 0;
@@ -186,6 +236,12 @@ static void test_config_config__reserved_keys_say_not_yet(void **state) {
         n++;
     }
     assert_true(n > 5);
+    // What was reserved once and is not any more.
+    static const char *const now[] = {"retention", "prices", "limits.cost", "limits.running"};
+    for (size_t i = 0; i < COUNT(now); i++) {
+        const key_row *row = keytab_find(config_keys(), str_z(now[i]));
+        assert_true(row && !(row->flags & KEY_NOT_YET));
+    }
 }
 
 // --- Faults --------------------------------------------------------------------------------------
@@ -232,7 +288,9 @@ static void test_config_config__a_provider_with_errors_is_not_read(void **state)
     assert_int_equal(r.c.providers.n, 1);
     assert_true(str_eq(r.c.providers.p[0].name, S("c")));
     assert_int_equal(r.c.providers.p[0].max_tokens, 0); // the client's own
-    assert_int_equal(r.c.fault.n, 0);                   // a provider restricts nothing
+    assert_int_equal(r.c.providers.p[0].window, 0);
+    assert_int_equal(r.c.providers.p[0].params.n, 0);
+    assert_int_equal(r.c.fault.n, 0); // a provider restricts nothing
     arena_free(r.a);
 }
 
@@ -258,6 +316,12 @@ static void test_config_config__an_error_that_may_hide_a_restriction_is_a_fault(
         {"model: sonnet\n", false},
         {"providers: {a: {api: gopher}}\n", false},
         {"webSearch: x\n", false},
+        {"limits: {cost: free}\n", true},
+        {"prices: {a/b: {input: 1}}\n", true},
+        {"prices: {a/b: {input: 1, output: free}}\n", true},
+        {"prices: {a: {input: 1, output: 1}}\n", true},
+        {"prices: {a/b: {input: 1, outptu: 1, output: 1}}\n", true},
+        {"retention: {days: x}\n", false},
         {"limits: {turns: 5}\n", false},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -371,6 +435,7 @@ static void test_config_config__variables_expand_once_and_missing_ones_are_named
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_config_config__every_limit_arrives_and_only_goes_down),
+        cmocka_unit_test(test_config_config__only_the_system_says_unlimited),
         cmocka_unit_test(test_config_config__every_other_key_arrives_with_its_place),
         cmocka_unit_test(test_config_config__system_keys_of_a_workspace_are_errors_and_not_read),
         cmocka_unit_test(test_config_config__the_workspace_file_is_read_over_the_system_file),

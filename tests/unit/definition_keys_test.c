@@ -69,8 +69,8 @@ static str dump(arena *a, const definition *def) {
     add_axis(&out, "write", &def->write);
     add_axis(&out, "run", &def->run);
     add_axis(&out, "net", &def->net);
-    buf_addf(&out, "\nlimits %lld %lld %lld %d %.2f\n", (long long)def->max_turns, (long long)def->minutes,
-             (long long)def->tokens, def->has_cost, def->cost);
+    buf_addf(&out, "\nlimits %lld %lld %lld %lld\n", (long long)def->max_turns, (long long)def->minutes,
+             (long long)def->tokens, (long long)def->cost_micro);
     return buf_str(&out);
 }
 
@@ -94,7 +94,7 @@ static const char all_of_it[] = "name every-key 0\n"
                                 "write 1 [out,]\n"
                                 "run 1 [git,]\n"
                                 "net 1 [example.org,]\n"
-                                "limits 12 5 1000 1 0.50\n";
+                                "limits 12 5 1000 500000\n";
 
 static void test_definition_keys__each_value_arrives_in_the_struct(void **state) {
     (void)state;

@@ -196,7 +196,7 @@ static void test_delegate_run__what_cannot_be_held_is_not_begun(void **state) {
         dep_status status;
         const char *says;
     } rows[] = {
-        {"limits: {cost: 1}\n", DEP_ERR_NOT_YET, "limits.cost: not yet"},
+        {"model: none/such\nlimits: {cost: 1}\n", DEP_ERR_REFUSED, "none/such has no price"},
         {"approval: {confirm: [fs.write]}\n", DEP_ERR_INVALID, "has errors"},
         {"model: none/such\n", DEP_ERR_NOT_FOUND, "not configured"},
         {"model: quote/other\n", DEP_ERR_INVALID, NULL},
