@@ -43,7 +43,8 @@ int verb_tasks(cli *c) {
     if (!opt_int(c, "limit", 20, 1, 10000, &limit)) return EXIT_USAGE;
     int code = open_store(c);
     if (code) return code;
-    if (c->w->store && store_delegation_list(c->a, c->w->store, (str){0}, (size_t)limit, &rows, &err) != DEP_OK)
+    if (c->w->store &&
+        store_delegation_list(c->a, c->w->store, (str){0}, (size_t)limit, &rows, &err) != DEP_OK)
         return fail(c, &err);
     buf b = buf_new(c->a, 0);
     jw w = jw_new(&b);
