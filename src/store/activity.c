@@ -11,9 +11,7 @@ static dep_status last_seq(store *s, str id, int64_t *ret, dep_err *err) {
     sql_int(s, 1, s->workspace);
     sql_text(s, 2, id);
     TRY(sql_step(s, &row, err));
-    if (!row)
-        return err_set(err, DEP_ERR_NOT_FOUND, "there is no delegation " STR_FMT " in this workspace",
-                       STR_ARG(id));
+    if (!row) return deleg_absent(id, err);
     *ret = sql_col_int(s, 0);
     return DEP_OK;
 }
@@ -29,7 +27,7 @@ static dep_status add_all(store *s, str id, const activity_row *items, size_t n,
         sql_int(s, 1, s->workspace);
         sql_text(s, 2, id);
         sql_int(s, 3, ++seq);
-        sql_int(s, 4, items[i].at_ms ? items[i].at_ms : s->clock->now_ms(s->clock->ctx));
+        sql_int(s, 4, items[i].at_ms ? items[i].at_ms : store_now(s));
         sql_text(s, 5, items[i].kind);
         sql_text(s, 6, items[i].data);
         TRY(sql_step(s, NULL, err));

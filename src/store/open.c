@@ -25,6 +25,8 @@ static void close_db(store *s) {
 void store_close(store *s) {
     if (!s || s->dir < 0) return;
     close_db(s);
+    if (s->run_socket >= 0) run_socket_remove(s->run_dir, s->run_id);
+    close_fd(&s->run_socket);
     if (s->run_lock >= 0) unlinkat(s->run_dir, s->run_id, 0);
     close_fd(&s->run_lock);
     close_fd(&s->run_dir);
@@ -167,7 +169,7 @@ static dep_status add_workspace(store *s, str path, dep_err *err) {
         s, "INSERT INTO workspaces (path, created_ms) VALUES (?1, ?2) ON CONFLICT (path) DO NOTHING", err);
     if (status == DEP_OK) {
         sql_text(s, 1, path);
-        sql_int(s, 2, s->clock->now_ms(s->clock->ctx));
+        sql_int(s, 2, store_now(s));
         status = sql_step(s, NULL, err);
     }
     TRY(sql_finish(s, status, err));
@@ -208,6 +210,7 @@ static dep_status open_any(arena *a, store *s, str state, str workspace, bool *t
     TRY(check_file(s, there, err));
     if (!*there) return DEP_OK;
     TRY(open_reading(a, s, &version, err));
+    TRY(migrate_reading(s, version, err));
     *there = version > 0;
     return *there ? find_workspace(s, workspace, err) : DEP_OK;
 }
@@ -216,8 +219,13 @@ dep_status store_open(arena *a, str state, str workspace, bool read_only, const 
                       dep_err *err) {
     ARENA_CATCH(a, err);
     store *s = NEW(a, store);
-    *s = (store){
-        .dir = -1, .run_dir = -1, .run_lock = -1, .workspace = -1, .clock = clock, .read_only = read_only};
+    *s = (store){.dir = -1,
+                 .run_dir = -1,
+                 .run_lock = -1,
+                 .run_socket = -1,
+                 .workspace = -1,
+                 .clock = clock,
+                 .read_only = read_only};
     arena_defer(a, close_deferred, s);
     s->path = path_join(a, state, str_z(db_name));
     bool there;

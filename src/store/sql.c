@@ -87,31 +87,92 @@ int64_t sql_col_int(const store *s, int i) {
     return sqlite3_column_int64(s->active, i);
 }
 
-str sql_col(arena *a, const store *s, int i) {
+str sql_col_now(const store *s, int i) {
     const void *p = sqlite3_column_text(s->active, i);
-    return str_dup(a, (str){p, p ? (size_t)sqlite3_column_bytes(s->active, i) : 0});
+    return (str){p, p ? (size_t)sqlite3_column_bytes(s->active, i) : 0};
 }
+
+str sql_col(arena *a, const store *s, int i) {
+    return str_dup(a, sql_col_now(s, i));
+}
+
+dep_status sql_do(store *s, const char *sql, dep_err *err) {
+    TRY(sql_use(s, sql, err));
+    dep_status status = sql_step(s, NULL, err);
+    sql_end(s);
+    return status;
+}
+
+bool sql_in_transaction(const store *s) {
+    return !sqlite3_get_autocommit(s->db);
+}
+
+// --- Parts of the transaction of an op -------------------------------------------------------------------
+
+static dep_status part_undo(store *s, dep_err *err) {
+    s->part = false;
+    // After some errors SQLite has rolled back all of it.
+    if (!sql_in_transaction(s)) return DEP_OK;
+    TRY(sql_do(s, "ROLLBACK TO part", err));
+    return sql_do(s, "RELEASE part", err);
+}
+
+dep_status sql_may_begin(const store *s, bool full, dep_err *err) {
+    if (!s->in_op || s->op_mode == STORE_WRITE_FULL || (s->op_mode == STORE_WRITE && !full)) return DEP_OK;
+    return err_set(err, DEP_ERR_INTERNAL, "an op of store_do writes more than its mode says (%s is needed)",
+                   full ? "STORE_WRITE_FULL" : "STORE_WRITE");
+}
+
+static dep_status part_begin(store *s, bool full, dep_err *err) {
+    TRY(sql_may_begin(s, full, err));
+    // Left open only by a caller that was unwound.
+    if (s->part) TRY(part_undo(s, err));
+    TRY(sql_do(s, "SAVEPOINT part", err));
+    s->part = true;
+    return DEP_OK;
+}
+
+static dep_status part_finish(store *s, dep_status status, dep_err *err) {
+    if (status == DEP_OK) {
+        status = sql_do(s, "RELEASE part", err);
+        if (status == DEP_OK) s->part = false;
+    }
+    if (status == DEP_OK) return DEP_OK;
+    dep_status undone = part_undo(s, NULL);
+    // What cannot be undone must not be committed.
+    if (undone != DEP_OK && sql_in_transaction(s)) sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+    return status;
+}
+
+// --- Transactions ----------------------------------------------------------------------------------------
 
 dep_status sql_begin(store *s, bool full, dep_err *err) {
     sql_end(s);
+    if (s->in_op) return part_begin(s, full, err);
     // Left open only by a caller that was unwound.
-    if (!sqlite3_get_autocommit(s->db)) TRY(sql_exec(s, "ROLLBACK", err));
+    if (sql_in_transaction(s)) TRY(sql_exec(s, "ROLLBACK", err));
     if (full != s->full_sync) {
         TRY(sql_exec(s, full ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL", err));
         s->full_sync = full;
     }
-    return sql_exec(s, "BEGIN IMMEDIATE", err);
+    return sql_do(s, "BEGIN IMMEDIATE", err);
 }
 
 dep_status sql_finish(store *s, dep_status status, dep_err *err) {
     sql_end(s);
-    if (status == DEP_OK) status = sql_exec(s, "COMMIT", err);
+    if (s->in_op) return part_finish(s, status, err);
+    if (status == DEP_OK) status = sql_do(s, "COMMIT", err);
     // SQLite itself has rolled back after some errors.
-    if (status != DEP_OK && !sqlite3_get_autocommit(s->db)) sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+    if (status != DEP_OK && sql_in_transaction(s)) sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
     return status;
 }
 
 dep_status store_writable(const store *s, dep_err *err) {
     if (!s->read_only) return DEP_OK;
     return err_set(err, DEP_ERR_REFUSED, STR_FMT " is open for reading only", STR_ARG(s->path));
+}
+
+int64_t store_now(const store *s) {
+    int64_t now = s->clock->now_ms(s->clock->ctx);
+    return now > 0 ? now : 1;
 }

@@ -1,99 +1,13 @@
-// Tests of store/delegation.c, activity.c, settings.c and run.c.
-#include <deputy/json.h>
-#include <deputy/store.h>
-#include <dirent.h>
-#include <signal.h>
+// Tests of store/delegation.c, activity.c and settings.c.
 #include <stdio.h>
-#include <stdlib.h>
-#include <support/support.h>
+#include <support/store_fixture.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define ID1 "3f2a0000000000000000000000000001"
-#define ID2 "3f2a1000000000000000000000000002"
-#define ID3 "aaaa0000000000000000000000000003"
-
-typedef struct {
-    arena *a;
-    char *dir;
-    str state;
-    store *s;
-    int64_t now;
-    sys_clock clock;
-    dep_err err;
-} rig;
-
-static int64_t now_ms(void *ctx) {
-    return ++((rig *)ctx)->now;
-}
-
-static void random_bytes(void *ctx, void *p, size_t n) {
-    sys_clock_real()->random(ctx, p, n);
-}
-
-static store *open_store(rig *r, const char *workspace) {
-    store *s = NULL;
-    dep_status status = store_open(r->a, r->state, str_z(workspace), false, &r->clock, &s, &r->err);
-    if (status != DEP_OK) fail_msg("%s", r->err.msg);
-    return s;
-}
-
-static int set_up(void **state) {
-    arena *a = arena_new();
-    rig *r = NEW(a, rig);
-    r->a = a;
-    r->dir = temp_dir();
-    r->state = str_fmt(a, "%s/state", r->dir);
-    r->now = 1000;
-    r->clock = (sys_clock){.now_ms = now_ms, .mono_ms = now_ms, .random = random_bytes, .ctx = r};
-    r->s = open_store(r, "/w");
-    *state = r;
-    return 0;
-}
-
-static int tear_down(void **state) {
-    rig *r = *state;
-    arena *a = r->a;
-    char *dir = r->dir;
-    arena_free(a);
-    temp_remove(dir);
-    return 0;
-}
-
-#define assert_str(got, expected)                                                                            \
-    do {                                                                                                     \
-        str got_ = (got), expected_ = (expected);                                                            \
-        if (!str_eq(got_, expected_))                                                                        \
-            fail_msg("\"%.*s\" is not \"%.*s\"", STR_ARG(got_), STR_ARG(expected_));                         \
-    } while (0)
-#define ok(expr)                                                                                             \
-    do {                                                                                                     \
-        dep_status ok_ = (expr);                                                                             \
-        if (ok_ != DEP_OK) fail_msg("%s: %s", err_name(ok_), r->err.msg);                                    \
-    } while (0)
-
-static dep_status add(rig *r, store *s, const char *id, deleg_status status) {
-    delegation_row row = {.id = str_z(id),
-                          .agent = S("librarian"),
-                          .task = S("Find it"),
-                          .model = S("quote/passages"),
-                          .definition_hash = S("abc"),
-                          .definition = S("name: x\n"),
-                          .grant = S("{}"),
-                          .status = status};
-    return store_delegation_add(s, &row, &r->err);
-}
-
-static delegation_row get(rig *r, const char *id) {
-    delegation_row row;
-    ok(store_delegation_get(r->a, r->s, str_z(id), &row, &r->err));
-    return row;
-}
 
 // --- Delegations -----------------------------------------------------------------------------------------
 
 static void test_store_delegation__a_row_comes_back_as_it_went_in(void **state) {
-    rig *r = *state;
+    store_fixture *r = *state;
     delegation_row in = {.id = S(ID1),
                          .agent = S("客服"),
                          .task = str_n("a\0b\n", 4),
@@ -123,7 +37,7 @@ static void test_store_delegation__a_row_comes_back_as_it_went_in(void **state) 
 }
 
 static void test_store_delegation__status_and_report_go_together_and_the_first_end_stays(void **state) {
-    rig *r = *state;
+    store_fixture *r = *state;
     ok(add(r, r->s, ID1, DELEG_QUEUED));
     ok(store_delegation_status(r->s, S(ID1), DELEG_RUNNING, S(""), S(""), &r->err));
     int64_t started = get(r, ID1).started_ms;
@@ -154,7 +68,7 @@ static void test_store_delegation__status_and_report_go_together_and_the_first_e
 }
 
 static void test_store_delegation__every_status_has_a_name_and_is_read_back(void **state) {
-    rig *r = *state;
+    store_fixture *r = *state;
     for (deleg_status s = DELEG_QUEUED; s <= DELEG_INTERRUPTED; s++) {
         char id[33];
         snprintf(id, sizeof id, "%032x", s + 1);
@@ -169,7 +83,7 @@ static void test_store_delegation__every_status_has_a_name_and_is_read_back(void
 }
 
 static void test_store_delegation__rows_that_cannot_be(void **state) {
-    rig *r = *state;
+    store_fixture *r = *state;
     static const char *const ids[] = {"", "3f2a", "3f2a000000000000000000000000000g",
                                       "3F2A0000000000000000000000000001",
                                       "3f2a00000000000000000000000000010"};
@@ -181,7 +95,7 @@ static void test_store_delegation__rows_that_cannot_be(void **state) {
 }
 
 static void test_store_delegation__an_id_may_be_cut_as_long_as_it_is_one(void **state) {
-    rig *r = *state;
+    store_fixture *r = *state;
     static const struct {
         const char *id;
         dep_status status;
@@ -216,7 +130,7 @@ static void test_store_delegation__an_id_may_be_cut_as_long_as_it_is_one(void **
 }
 
 static void test_store_delegation__another_workspace_sees_nothing(void **state) {
-    rig *r = *state;
+    store_fixture *r = *state;
     store *other = open_store(r, "/other");
     delegation_row row;
     delegation_rows rows;
@@ -238,7 +152,7 @@ static void test_store_delegation__another_workspace_sees_nothing(void **state) 
 }
 
 static void test_store_delegation__the_list_is_newest_first_and_limited(void **state) {
-    rig *r = *state;
+    store_fixture *r = *state;
     delegation_rows rows;
     for (int i = 0; i < 4; i++) {
         // Two of the same instant: the later one made is newer.
@@ -259,7 +173,7 @@ static void test_store_delegation__the_list_is_newest_first_and_limited(void **s
 // --- Activity and settings -------------------------------------------------------------------------------
 
 static void test_store_activity__items_are_numbered_on_and_read_from_a_number(void **state) {
-    rig *r = *state;
+    store_fixture *r = *state;
     activity_row batch[] = {
         {.kind = S("turn"), .data = S("{\"n\":1}"), .at_ms = 5},
         {.kind = S("text"), .data = S("{\"text\":\"日本\"}"), .seq = 99},
@@ -283,7 +197,7 @@ static void test_store_activity__items_are_numbered_on_and_read_from_a_number(vo
 }
 
 static void test_store_settings__values_are_replaced_removed_and_listed_by_prefix(void **state) {
-    rig *r = *state;
+    store_fixture *r = *state;
     str value;
     settings all;
     ok(store_setting_get(r->a, r->s, S("switch:system:x"), &value, &r->err));
@@ -308,144 +222,10 @@ static void test_store_settings__values_are_replaced_removed_and_listed_by_prefi
     assert_int_equal(store_setting_set(r->s, S(""), S("x"), &r->err), DEP_ERR_INVALID);
 }
 
-// --- Runs ------------------------------------------------------------------------------------------------
-
-static size_t run_files(rig *r) {
-    DIR *d = opendir(str_fmt(r->a, "%.*s/run", STR_ARG(r->state)).p);
-    assert_non_null(d);
-    size_t n = 0;
-    for (struct dirent *e; (e = readdir(d));) n += e->d_name[0] != '.';
-    closedir(d);
-    return n;
-}
-
-// A process that begins a run with one delegation, says "ready" and waits to be killed, or ends properly.
-static pid_t start_run(rig *r, const char *id, bool dies) {
-    int ready[2];
-    assert_int_equal(pipe(ready), 0);
-    pid_t pid = fork();
-    if (pid == 0) {
-        store *s = open_store(r, "/w");
-        str run;
-        activity_row items[] = {
-            {.kind = S("turn"), .data = S("{}")},
-            {.kind = S("text"), .data = S("{\"text\":\"first \\u65e5\"}")},
-            {.kind = S("text"), .data = S("{\"text\":\"turn\"}")},
-            {.kind = S("tool"), .data = S("{\"name\":\"read\"}")},
-            {.kind = S("turn"), .data = S("{}")},
-            {.kind = S("thinking"), .data = S("{\"text\":\"not this\"}")},
-        };
-        if (store_run_begin(r->a, s, &run, &r->err) != DEP_OK || add(r, s, id, DELEG_RUNNING) != DEP_OK ||
-            store_activity_add(s, str_z(id), items, 6, false, &r->err) != DEP_OK)
-            _exit(9);
-        if (write(ready[1], "x", 1) != 1) _exit(9);
-        if (!dies) {
-            store_close(s);
-            _exit(0);
-        }
-        for (;;) pause();
-    }
-    char c;
-    close(ready[1]);
-    assert_int_equal(read(ready[0], &c, 1), 1);
-    close(ready[0]);
-    return pid;
-}
-
-static void end_run(pid_t pid, bool kill_it) {
-    if (kill_it) kill(pid, SIGKILL);
-    assert_int_equal(waitpid(pid, NULL, 0), pid);
-}
-
-static void test_store_run__what_a_killed_process_left_is_interrupted_with_its_text(void **state) {
-    rig *r = *state;
-    size_t n;
-    pid_t pid = start_run(r, ID1, true);
-    ok(store_recover(r->s, &n, &r->err));
-    assert_int_equal(n, 0);
-    assert_int_equal(get(r, ID1).status, DELEG_RUNNING);
-    assert_int_equal(run_files(r), 1);
-    end_run(pid, true);
-    ok(store_recover(r->s, &n, &r->err));
-    assert_int_equal(n, 1);
-    delegation_row row = get(r, ID1);
-    assert_int_equal(row.status, DELEG_INTERRUPTED);
-    assert_str(row.end_reason, S("process died"));
-    assert_true(row.ended_ms > 0);
-    json *report;
-    ok(json_parse(r->a, row.report, 0, &report, &r->err));
-    assert_str(json_str(report, S("report"), S("")), S("first 日turn"));
-    assert_str(json_str(report, S("status"), S("")), S("interrupted"));
-    assert_str(json_str(report, S("id"), S("")), S(ID1));
-    assert_true(json_num(report, S("turns"), 0) == 2 && json_num(report, S("tool_calls"), 0) == 1);
-    assert_int_equal(run_files(r), 0);
-    ok(store_recover(r->s, &n, &r->err));
-    assert_int_equal(n, 0);
-}
-
-static void test_store_run__a_process_that_ends_in_order_leaves_no_file_and_what_it_did_not_finish_is_found(
-    void **state) {
-    rig *r = *state;
-    size_t n;
-    end_run(start_run(r, ID1, false), false);
-    assert_int_equal(run_files(r), 0);
-    ok(store_recover(r->s, &n, &r->err));
-    assert_int_equal(n, 1);
-    assert_int_equal(get(r, ID1).status, DELEG_INTERRUPTED);
-}
-
-static void test_store_run__own_rows_other_stores_of_this_process_and_rows_without_a_run_are_left(
-    void **state) {
-    rig *r = *state;
-    size_t n;
-    str mine, same, other_run;
-    ok(add(r, r->s, ID3, DELEG_QUEUED)); // before a run: nobody's
-    ok(store_run_begin(r->a, r->s, &mine, &r->err));
-    ok(store_run_begin(r->a, r->s, &same, &r->err));
-    assert_str(same, mine);
-    ok(add(r, r->s, ID1, DELEG_RUNNING));
-    assert_str(get(r, ID1).run_id, mine);
-    store *other = open_store(r, "/w");
-    ok(store_run_begin(r->a, other, &other_run, &r->err));
-    assert_false(str_eq(mine, other_run));
-    ok(add(r, other, ID2, DELEG_RUNNING));
-    ok(store_recover(r->s, &n, &r->err));
-    assert_int_equal(n, 0);
-    ok(store_recover(other, &n, &r->err));
-    assert_int_equal(n, 0);
-    store_close(other);
-    ok(store_recover(r->s, &n, &r->err));
-    assert_int_equal(n, 1);
-    assert_int_equal(get(r, ID1).status, DELEG_RUNNING);
-    assert_int_equal(get(r, ID2).status, DELEG_INTERRUPTED);
-    assert_int_equal(get(r, ID3).status, DELEG_QUEUED);
-}
-
-static void test_store_run__files_of_idle_dead_processes_go_and_foreign_files_stay(void **state) {
-    rig *r = *state;
-    size_t n;
-    ok(store_recover(r->s, &n, &r->err));
-    temp_write(r->state.p, "run/0123456789abcdef0123456789abcdef", S(""));
-    temp_write(r->state.p, "run/notes.txt", S("mine"));
-    ok(store_recover(r->s, &n, &r->err));
-    assert_int_equal(n, 0);
-    assert_int_equal(run_files(r), 1);
-}
-
-static void test_store_run__rows_of_other_workspaces_are_marked_and_not_counted(void **state) {
-    rig *r = *state;
-    size_t n;
-    end_run(start_run(r, ID1, false), false);
-    store *other = open_store(r, "/other");
-    ok(store_recover(other, &n, &r->err));
-    assert_int_equal(n, 0);
-    assert_int_equal(get(r, ID1).status, DELEG_INTERRUPTED);
-}
-
 // --- Several writers -------------------------------------------------------------------------------------
 
 static void test_store_activity__batches_of_several_processes_lose_nothing(void **state) {
-    rig *r = *state;
+    store_fixture *r = *state;
     enum { PROCESSES = 4, BATCHES = 25, ITEMS = 4 };
     pid_t pids[PROCESSES];
     ok(add(r, r->s, ID1, DELEG_RUNNING));
@@ -475,25 +255,18 @@ static void test_store_activity__batches_of_several_processes_lose_nothing(void 
     ok(store_check(r->s, &r->err));
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_store_delegation__a_row_comes_back_as_it_went_in),
-        TEST(test_store_delegation__status_and_report_go_together_and_the_first_end_stays),
-        TEST(test_store_delegation__every_status_has_a_name_and_is_read_back),
-        TEST(test_store_delegation__rows_that_cannot_be),
-        TEST(test_store_delegation__an_id_may_be_cut_as_long_as_it_is_one),
-        TEST(test_store_delegation__another_workspace_sees_nothing),
-        TEST(test_store_delegation__the_list_is_newest_first_and_limited),
-        TEST(test_store_activity__items_are_numbered_on_and_read_from_a_number),
-        TEST(test_store_settings__values_are_replaced_removed_and_listed_by_prefix),
-        TEST(test_store_run__what_a_killed_process_left_is_interrupted_with_its_text),
-        TEST(test_store_run__a_process_that_ends_in_order_leaves_no_file_and_what_it_did_not_finish_is_found),
-        TEST(test_store_run__own_rows_other_stores_of_this_process_and_rows_without_a_run_are_left),
-        TEST(test_store_run__files_of_idle_dead_processes_go_and_foreign_files_stay),
-        TEST(test_store_run__rows_of_other_workspaces_are_marked_and_not_counted),
-        TEST(test_store_activity__batches_of_several_processes_lose_nothing),
+        STORE_TEST(test_store_delegation__a_row_comes_back_as_it_went_in),
+        STORE_TEST(test_store_delegation__status_and_report_go_together_and_the_first_end_stays),
+        STORE_TEST(test_store_delegation__every_status_has_a_name_and_is_read_back),
+        STORE_TEST(test_store_delegation__rows_that_cannot_be),
+        STORE_TEST(test_store_delegation__an_id_may_be_cut_as_long_as_it_is_one),
+        STORE_TEST(test_store_delegation__another_workspace_sees_nothing),
+        STORE_TEST(test_store_delegation__the_list_is_newest_first_and_limited),
+        STORE_TEST(test_store_activity__items_are_numbered_on_and_read_from_a_number),
+        STORE_TEST(test_store_settings__values_are_replaced_removed_and_listed_by_prefix),
+        STORE_TEST(test_store_activity__batches_of_several_processes_lose_nothing),
     };
     return cmocka_run_group_tests_name("store_delegation", tests, NULL, NULL);
 }

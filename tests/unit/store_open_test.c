@@ -184,8 +184,8 @@ static void test_store_open__links_are_refused(void **state) {
 static void test_store_open__a_newer_schema_is_refused_with_the_next_step(void **state) {
     rig *r = *state;
     store_close(opened(r, false));
-    raw_sql(r, "PRAGMA user_version=2");
-    expect_refused(r, "newer Deputy (schema 2, this one knows 1); update Deputy");
+    raw_sql(r, "PRAGMA user_version=3");
+    expect_refused(r, "newer Deputy (schema 3, this one knows 2); update Deputy");
 }
 
 static void test_store_open__what_is_no_database_of_deputy_is_left_alone(void **state) {
