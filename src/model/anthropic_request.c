@@ -81,10 +81,16 @@ static bool has_blocks(const model_message *m) {
     return false;
 }
 
+// Marks stand on the last two messages of the user: the newer one writes the cache for the next turn, the
+// older one is where the turn before wrote it. The API looks back only some twenty blocks from a mark, and one
+// answer may hold more calls than that.
 static void write_messages(jw *w, const model_messages *messages) {
-    const model_message *last_user = NULL;
+    const model_message *last_user = NULL, *before = NULL;
     for (size_t i = 0; i < messages->n; i++)
-        if (messages->p[i].role == ROLE_USER && has_blocks(&messages->p[i])) last_user = &messages->p[i];
+        if (messages->p[i].role == ROLE_USER && has_blocks(&messages->p[i])) {
+            before = last_user;
+            last_user = &messages->p[i];
+        }
     jw_arr(w);
     for (size_t i = 0; i < messages->n; i++) {
         const model_message *m = &messages->p[i];
@@ -93,7 +99,7 @@ static void write_messages(jw *w, const model_messages *messages) {
         jw_kstr(w, S("role"), m->role == ROLE_USER ? S("user") : S("assistant"));
         jw_key(w, S("content"));
         jw_arr(w);
-        write_blocks(w, m, m == last_user);
+        write_blocks(w, m, m == last_user || m == before);
         jw_end_arr(w);
         jw_end_obj(w);
     }

@@ -105,7 +105,7 @@ static void test_model_anthropic_request__results_stand_first_and_assistant_bloc
         {.kind = BLOCK_TOOL_RESULT, .id = S("t2"), .text = S("no such"), .is_error = true});
     assert_str(
         messages_of(a, &m),
-        S("[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"task\"}]},"
+        S("[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"task\"" MARK "}]},"
           "{\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\",\"thinking\":\"t\",\"signature\":"
           "\"S\"},"
           "{ \"type\" : \"future\", \"n\":1.50},{\"type\":\"text\",\"text\":\"a\",\"citations\":null},"
@@ -118,7 +118,7 @@ static void test_model_anthropic_request__results_stand_first_and_assistant_bloc
     arena_free(a);
 }
 
-static void test_model_anthropic_request__the_mark_is_on_the_last_user_message_alone(void **state) {
+static void test_model_anthropic_request__the_marks_are_on_the_last_two_user_messages(void **state) {
     (void)state;
     arena *a = arena_new();
     model_messages m = {0};
@@ -128,7 +128,7 @@ static void test_model_anthropic_request__the_mark_is_on_the_last_user_message_a
     ADD(a, &m, ROLE_ASSISTANT, text("paused"));
     ADD(a, &m, ROLE_USER, text("  "));
     assert_str(messages_of(a, &m),
-               S("[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"task\"}]},"
+               S("[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"task\"" MARK "}]},"
                  "{\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\"t1\",\"name\":"
                  "\"read\",\"input\":{}}]},"
                  "{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"t1\","
@@ -195,7 +195,7 @@ int main(void) {
         cmocka_unit_test(test_model_anthropic_request__what_is_absent_leaves_nothing),
         cmocka_unit_test(
             test_model_anthropic_request__results_stand_first_and_assistant_blocks_are_echoed_unchanged),
-        cmocka_unit_test(test_model_anthropic_request__the_mark_is_on_the_last_user_message_alone),
+        cmocka_unit_test(test_model_anthropic_request__the_marks_are_on_the_last_two_user_messages),
         cmocka_unit_test(test_model_anthropic_request__each_turn_repeats_the_one_before_but_for_the_marks),
         cmocka_unit_test(test_model_anthropic_request__text_that_is_no_utf8_becomes_valid_json),
         cmocka_unit_test(test_model_anthropic_request__the_key_is_not_in_it),
