@@ -13,6 +13,11 @@
 
 typedef enum { ROLE_DELEGATE, ROLE_MAIN } agent_role;
 
+enum {
+    TASK_LABEL_CHARS = 400,  // of a routing label in the description of Task
+    TASK_LABELS_MAX = 16384, // bytes of all of them; the others are offered by name
+};
+
 // --- What exists here ----------------------------------------------------------------------------
 
 typedef struct {
@@ -28,6 +33,10 @@ typedef struct {
 } host_server;
 
 typedef struct {
+    str name, description;
+} host_agent;
+
+typedef struct {
     str name, text;      // text: what is shown
     size_t chars, shown; // of the file, and shown (equal when whole)
 } host_memory_file;
@@ -41,6 +50,7 @@ typedef struct {
     bool tools[32];                  // by toolspec index: there is a body
     VEC(host_skill) skills;          // winners of their names
     VEC(host_server) servers;        // configured ones
+    VEC(host_agent) agents;          // definitions that a main agent may hand tasks to, in order of name
     const size_t *source_files;      // files per source of the definition, in its order; NULL: unknown
     VEC(host_memory_file) memory;    // resident block in order
     VEC(host_named) memory_left_out; // names that did not fit (reason: size)

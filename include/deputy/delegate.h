@@ -28,7 +28,7 @@ enum {
     DELEGATE_CALLS_MAX = 64,     // tool calls of one model answer; more are answered with an error
     DELEGATE_RUNNING = 16,       // running at once in one process, unless the config says otherwise
     DELEGATE_RUNNING_MAX = 1000, // what the config may say
-    DELEGATE_QUEUED_MAX = 10000, // waiting for a slot in one process
+    DELEGATE_QUEUED_MAX = 1000,  // waiting for a slot in one process
     DELEGATE_CONTINUE_MAX = 3,   // times an answer cut at its length limit is asked to go on
     DELEGATE_SAME_WARN = 3,      // the same call so many times in a row is not run, and the model is told
     DELEGATE_SAME_END = 6,       // so many times: the run ends as truncated
@@ -69,7 +69,9 @@ typedef struct {
     str definition_hash, model, model_reported;
     int64_t turns, tool_calls;
     model_usage usage;
-    int64_t cost_micro; // millionths of the currency of the price table; -1: unknown
+    int64_t cost_micro;   // millionths of the currency of the price table; -1: unknown
+    int64_t cache_breaks; // times that a request did not begin with the bytes of the one before
+    str resumes;          // the delegation it continued, or empty
     strs warnings;
     VEC(memory_written) memory_writes;
     str json; // the report object
@@ -117,8 +119,8 @@ bool engine_wait(engine *e, const str *ids, size_t n, bool any, int64_t timeout_
 bool engine_stop(engine *e, str id);
 typedef struct {
     str id, agent, description, thread;
-    deleg_status status; // queued or running
-    bool background;
+    deleg_status status;      // queued or running
+    bool background, is_main; // is_main: a turn of a main agent
     int64_t turns, tool_calls, started_ms;
     str doing; // the last thing it did: "read docs/a.md"
 } engine_task;
@@ -136,12 +138,3 @@ store_shared *engine_store(engine *e);
 [[nodiscard]] dep_status delegate_model_open(arena *a, workspace *w, str model, model_net *net,
                                              model_provider **ret, str *model_name, strs *secrets,
                                              dep_err *err);
-
-// Being replaced by the engine.
-typedef struct {
-    str task, description;
-    str model; // override, provider/model; empty: the grant's
-    agent_role role;
-} delegate_opts;
-[[nodiscard]] dep_status delegate_run(arena *a, workspace *w, const definition *def, const delegate_opts *o,
-                                      const delegate_sink *sink, delegate_report *ret, dep_err *err);

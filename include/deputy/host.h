@@ -14,6 +14,7 @@
 #include <deputy/store.h>
 #include <deputy/sys.h>
 #include <deputy/trust.h>
+#include <pthread.h>
 
 typedef struct {
     str dir; // -C, or empty: found from cwd
@@ -59,6 +60,9 @@ struct workspace {
     skill_list skills;
     diags skill_diags;
     memory_guard *guard, *own_guard; // of memory_root; of root where that is another place
+    pthread_mutex_t lock;            // workspace_lock
+    struct workspace_stamps *stamps; // workspace_stamp; NULL: never taken
+    int64_t opened_ms;               // of the real clock
     str guard_fault; // why what is memory cannot be told, so that every file counts as memory; else empty
 };
 
@@ -66,6 +70,16 @@ struct workspace {
 // above home only when named: INVALID ("name it with -C"). Git configuration never moves it (rule B3). The
 // result lives in `a`.
 [[nodiscard]] dep_status workspace_open(arena *a, const workspace_opts *o, workspace **ret, dep_err *err);
+// A workspace value belongs to one thread at a time: several may share it when each holds this lock, which
+// the same thread may take again, around what reads or asks it. workspace_is_memory takes it by itself.
+void workspace_lock(workspace *w);
+void workspace_unlock(workspace *w);
+// Loads the definitions, and remembers what the files that decide what is here look like: config,
+// definitions, lists of trust, and skills when they have been loaded.
+[[nodiscard]] dep_status workspace_stamp(workspace *w, dep_err *err);
+// Has one of them changed since, come or gone? Also true without a stamp, and for a while after a change that
+// was so fresh that a second one would not show.
+bool workspace_changed(const workspace *w);
 // Loads definitions of all layers and decides their states. Once per workspace value.
 [[nodiscard]] dep_status workspace_agents(workspace *w, dep_err *err);
 [[nodiscard]] dep_status workspace_skills(workspace *w, dep_err *err);
@@ -89,18 +103,20 @@ typedef struct {
     bool count_sources; // walk the knowledge globs
     bool memory_block;  // read the resident block
     str model;          // of this run alone: the grant's model, price and refusal are of it; empty: none
+    bool agents;        // list the definitions that a main agent may hand tasks to
 } host_opts;
-[[nodiscard]] dep_status workspace_host(workspace *w, const definition *def, const host_opts *o, host *ret,
-                                        dep_err *err);
-// resolve() for an entry with the host value of this workspace.
-[[nodiscard]] dep_status workspace_grant(workspace *w, const definition *def, agent_role role,
+[[nodiscard]] dep_status workspace_host(arena *a, workspace *w, const definition *def, const host_opts *o,
+                                        host *ret, dep_err *err);
+// resolve() for an entry with the host value of this workspace. What it gives lives in `a`, but for the texts
+// of definitions, skills and config, which are the workspace's.
+[[nodiscard]] dep_status workspace_grant(arena *a, workspace *w, const definition *def, agent_role role,
                                          const host_opts *o, grant *ret, diags *d, dep_err *err);
 static inline agent_role role_of(const definition *def) {
     return str_eq(def->identity, (str)S_INIT("main")) ? ROLE_MAIN : ROLE_DELEGATE;
 }
 
 // The memory scope of a definition; create as memory_open. *ret NULL when not there and not create.
-[[nodiscard]] dep_status workspace_memory(workspace *w, const definition *def, bool create,
+[[nodiscard]] dep_status workspace_memory(arena *a, workspace *w, const definition *def, bool create,
                                           memory_scope **ret, dep_err *err);
 // Rule B2, of an opened file or directory; true for everything when guard_fault says why.
 bool workspace_is_memory(void *w, const struct stat *st);

@@ -65,6 +65,7 @@ typedef VEC(memory_file) memory_files;
 typedef struct {
     str delegation, agent, model; // for the entry header; all empty: a person
     bool overwrite;
+    bool no_wait; // BUSY at once when another process holds the scope's lock, instead of after MEMORY_LOCK_MS
 } memory_write_opts;
 typedef struct {
     str file, sha256;      // version: of the whole file after the write

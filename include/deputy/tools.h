@@ -19,13 +19,15 @@ enum {
     TOOL_GREP_STEPS_MAX = 5000000, // items of the pattern tried against one line
     TOOL_SECONDS_MAX = 30,         // one call of glob or grep in all
     TOOL_MEMORY_LIMIT = 6,
+    TOOL_PAGE = 32 * 1024,   // bytes of one read_result without limit
+    TOOL_WAIT_SECONDS = 600, // of a TaskWait without a time-out
 };
 
 // An order of the tool Task, as the model gave it.
 typedef struct {
     str agent, task, description, model, resume;
     bool background;
-} tool_task;
+} tool_task_order;
 
 typedef struct {
     bool (*cancelled)(void *ctx); // asked at least every 100 ms
@@ -34,11 +36,13 @@ typedef struct {
     dep_status (*load)(void *ctx, str name, buf *out, dep_err *err);
     void (*available)(void *ctx, buf *out);
     // The quartet of role main; NULL elsewhere. They append the answer for the model; an error is one too.
-    dep_status (*task)(void *ctx, const tool_task *t, buf *out, dep_err *err);
+    dep_status (*task)(void *ctx, const tool_task_order *t, buf *out, dep_err *err);
     dep_status (*task_wait)(void *ctx, const strs *ids, bool any, int64_t timeout_ms, buf *out, dep_err *err);
     dep_status (*task_list)(void *ctx, buf *out, dep_err *err);
     dep_status (*task_stop)(void *ctx, const strs *ids, buf *out, dep_err *err);
-    // A part of a result that was cut: `limit` bytes from byte `offset`, at character boundaries.
+    // Keeps the whole of a result that was cut; *id is what read_result takes. NULL: nothing is kept.
+    dep_status (*keep)(void *ctx, str whole, str *id, dep_err *err);
+    // A part of a result that was kept: about `limit` bytes from byte `offset`, at character boundaries.
     dep_status (*read_result)(void *ctx, str id, int64_t offset, int64_t limit, buf *out, dep_err *err);
     void *ctx;
     str delegation, model; // for entry headers of memory
@@ -47,7 +51,6 @@ typedef struct {
 typedef struct {
     str text; // for the model
     bool is_error;
-    str whole; // when it was cut: all of it, to be kept for read_result; else empty
     bool wrote_memory;
     memory_written written; // when wrote_memory
 } tool_result;

@@ -30,6 +30,7 @@ static const char *const tags[] = {
     "system_reminder",
     "task",
     "report",
+    "delegation",
     nullptr,
 };
 

@@ -2,6 +2,7 @@
 // function that mounts what is there and leaves a row for every declared item. Nothing here reads a file or a
 // clock.
 #include "capability/capability_int.h"
+#include <deputy/utf8.h>
 #include <stdlib.h>
 
 const char *item_state_name(item_state s) {
@@ -122,16 +123,63 @@ void resolve_tools(resolve_ctx *c) {
 
 // --- Main's quartet ------------------------------------------------------------------------------
 
+// The row's schema with `agent` as an enum of exactly the runnable definitions.
+static str task_schema(const resolve_ctx *c) {
+    buf out = buf_new(c->a, 0);
+    jw w = jw_new(&out);
+    buf_add(&out, S("{\"type\":\"object\",\"properties\":{\"agent\":{\"type\":\"string\",\"enum\":"));
+    jw_arr(&w);
+    for (vec_each(const host_agent, a, &c->h->agents)) jw_str(&w, a->name);
+    jw_end_arr(&w);
+    buf_add(
+        &out,
+        S("},\"task\":{\"type\":\"string\",\"minLength\":1,\"description\":\"The whole task: the subagent "
+          "sees nothing else\"},\"description\":{\"type\":\"string\",\"description\":\"A few words for "
+          "people\"},\"model\":{\"type\":\"string\",\"description\":\"Another provider/model\"},"
+          "\"background\":{\"type\":\"boolean\",\"description\":\"Answer with an id at once; TaskWait "
+          "gives the report\"},\"resume\":{\"type\":\"string\",\"description\":\"Id of an ended "
+          "delegation to continue with this task\"}},\"required\":[\"agent\",\"task\"],"
+          "\"additionalProperties\":false}"));
+    return buf_str(&out);
+}
+
+// The routing labels stand in the tool's own description: they are what the choice rests on.
+static str task_description(const resolve_ctx *c) {
+    buf out = buf_new(c->a, 0);
+    buf_add(&out, S("Hands a task to a subagent and returns its report. Task calls of one answer run at the "
+                    "same time. Subagents:"));
+    size_t left_out = 0;
+    for (vec_each(const host_agent, a, &c->h->agents)) {
+        if (out.n > TASK_LABELS_MAX) {
+            left_out++;
+            continue;
+        }
+        buf_add(&out, S("\n- "));
+        foreign_add(&out, a->name, FOREIGN_LINE, TASK_LABEL_CHARS);
+        if (a->description.n) buf_add(&out, S(": "));
+        foreign_add(&out, a->description, FOREIGN_LINE, TASK_LABEL_CHARS);
+    }
+    if (left_out) buf_addf(&out, "\n- and %zu more, by name only", left_out);
+    return buf_str(&out);
+}
+
 void resolve_main(resolve_ctx *c) {
     if (c->g->role != ROLE_MAIN) return;
     size_t n;
     const tool_spec *all = toolspec_all(&n);
     for (size_t i = 0; i < n; i++) {
         if (!(all[i].flags & TOOL_MAIN)) continue;
-        if (tool_here(c, &all[i])) tool_mount(c, &all[i]);
-        report_row *r = row_add(
-            c, "tools", str_z(all[i].name), tool_here(c, &all[i]) ? ITEM_GRANTED : ITEM_MISSING,
-            tool_here(c, &all[i]) ? (str){0} : S("not yet: this version runs no main agent"), (def_place){0});
+        str reason = !tool_here(c, &all[i]) ? S("not in this host's toolset")
+                     : !c->h->agents.n
+                         ? S("no other definition can run here: there is nobody to hand a task to")
+                         : (str){0};
+        if (!reason.n) {
+            grant_tool *t = tool_mount(c, &all[i]);
+            if (i == toolspec_index(toolspec_find(S("Task"))))
+                t->schema = task_schema(c), t->description = task_description(c);
+        }
+        report_row *r = row_add(c, "tools", str_z(all[i].name), reason.n ? ITEM_MISSING : ITEM_GRANTED,
+                                reason, (def_place){0});
         row_rule(c, r, S("role main"), "mounts", (def_place){0});
     }
 }

@@ -34,7 +34,8 @@ static void check_entry(checked *k, agent_entry *e) {
     dep_err err;
     diags d = diags_new(k->c->a);
     host_opts o = {.count_sources = true};
-    if (!e->def.valid || workspace_grant(k->c->w, &e->def, role_of(&e->def), &o, &g, &d, &err) != DEP_OK)
+    if (!e->def.valid ||
+        workspace_grant(k->c->a, k->c->w, &e->def, role_of(&e->def), &o, &g, &d, &err) != DEP_OK)
         return;
     for (vec_each(const report_row, r, &g.report)) {
         bool dimension =
@@ -91,7 +92,7 @@ static int check_file(checked *k, str file) {
     k->files++;
     grant g;
     host_opts o = {0};
-    if (def.valid && workspace_grant(k->c->w, &def, role_of(&def), &o, &g, &d, &err) != DEP_OK)
+    if (def.valid && workspace_grant(k->c->a, k->c->w, &def, role_of(&def), &o, &g, &d, &err) != DEP_OK)
         return fail(k->c, &err);
     merge(k, &d);
     return EXIT_FINE;

@@ -40,7 +40,8 @@ static int reparse(cli *c, const agent_entry *e, str bytes, definition *def, dia
     if (!def->valid) return EXIT_FINE;
     grant g;
     host_opts o = {0};
-    return workspace_grant(c->w, def, role_of(def), &o, &g, d, &err) == DEP_OK ? EXIT_FINE : fail(c, &err);
+    return workspace_grant(c->a, c->w, def, role_of(def), &o, &g, d, &err) == DEP_OK ? EXIT_FINE
+                                                                                     : fail(c, &err);
 }
 
 static int writable(cli *c, const agent_entry *e) {

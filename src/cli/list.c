@@ -9,7 +9,7 @@ static void reach_json(cli *c, jw *w, const agent_entry *e) {
     diags d = diags_new(c->a);
     host_opts o = {.memory_block = true};
     if (e->state != AGENT_EFFECTIVE) return;
-    if (workspace_grant(c->w, &e->def, role_of(&e->def), &o, &g, &d, &err) != DEP_OK ||
+    if (workspace_grant(c->a, c->w, &e->def, role_of(&e->def), &o, &g, &d, &err) != DEP_OK ||
         assemble(c->a, &g, &p, &err) != DEP_OK)
         return;
     grant_names_json(w, S("tools"), &g, false);

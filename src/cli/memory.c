@@ -136,7 +136,7 @@ static int put_back(mem *m, str file, str old, str was, const char *path, int en
     }
     if (st == DEP_OK && ended)
         return fail_with(c, ended, "nothing was changed; what you wrote is kept in %s", path);
-    if (st == DEP_OK && !m->scope) st = workspace_memory(c->w, m->def, true, &m->scope, &err);
+    if (st == DEP_OK && !m->scope) st = workspace_memory(c->a, c->w, m->def, true, &m->scope, &err);
     if (st == DEP_OK) st = memory_replace(c->a, m->scope, file, was, new, &err);
     if (st != DEP_OK) return fail_with(c, exit_code(st), "%s; what you wrote is kept in %s", err.msg, path);
     unlink(path);
@@ -223,7 +223,7 @@ static int open_scope(mem *m) {
     m->file = c->args.n > next ? str_join(c->a, c->args.p + next, c->args.n - next, S(" ")) : (str){0};
     m->dir = memory_dir(c->a, m->def->memory == DEF_MEMORY_SHARED ? MEMORY_SHARED : MEMORY_PRIVATE,
                         m->def->identity, str_z(layer_name(m->def->layer)));
-    return workspace_memory(c->w, m->def, false, &m->scope, &err) == DEP_OK ? EXIT_FINE : fail(c, &err);
+    return workspace_memory(c->a, c->w, m->def, false, &m->scope, &err) == DEP_OK ? EXIT_FINE : fail(c, &err);
 }
 
 int verb_memory(cli *c) {

@@ -14,7 +14,7 @@ static int resolved(cli *c, agent_entry **e, grant *g) {
     diags d = diags_new(c->a);
     dep_err err;
     host_opts o = {.memory_block = true};
-    if (workspace_grant(c->w, &(*e)->def, role, &o, g, &d, &err) != DEP_OK) return fail(c, &err);
+    if (workspace_grant(c->a, c->w, &(*e)->def, role, &o, g, &d, &err) != DEP_OK) return fail(c, &err);
     print_diags(c, &d);
     if (!(*e)->def.valid) {
         print_diags(c, &(*e)->diags);

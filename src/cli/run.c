@@ -216,12 +216,16 @@ int verb_run(cli *c) {
                           .turn = on_turn,
                           .cancelled = was_stopped,
                           .ctx = &w};
-    delegate_opts o = {.task = task,
-                       .description = opt_get(c, "description", (str){0}),
-                       .model = opt_get(c, "model", (str){0}),
-                       .role = role};
+    delegate_order o = {.agent = e->def.file,
+                        .task = task,
+                        .description = opt_get(c, "description", (str){0}),
+                        .model = opt_get(c, "model", (str){0}),
+                        .role = role};
     delegate_report r;
-    if (delegate_run(c->a, c->w, &e->def, &o, &sink, &r, &err) != DEP_OK)
+    engine *engine;
+    dep_status status = engine_open(c->a, c->w, NULL, &engine, &err);
+    if (status == DEP_OK) status = engine_run(engine, c->a, &o, &sink, &r, &err);
+    if (status != DEP_OK)
         return fail_with(c, exit_code(err.status), "\"" STR_FMT "\" was not run: %s", STR_ARG(e->def.name),
                          err.msg);
     end_line(&w);

@@ -9,7 +9,7 @@ static int grant_of(cli *c, agent_entry *e, grant *g, diags *d) {
     if (!opt_role(c, &e->def, &role)) return EXIT_USAGE;
     host_opts o = {.count_sources = true, .memory_block = true};
     *d = diags_new(c->a);
-    return workspace_grant(c->w, &e->def, role, &o, g, d, &err) == DEP_OK ? EXIT_FINE : fail(c, &err);
+    return workspace_grant(c->a, c->w, &e->def, role, &o, g, d, &err) == DEP_OK ? EXIT_FINE : fail(c, &err);
 }
 
 static void axis_json(jw *w, str key, const grant_axis *axis) {

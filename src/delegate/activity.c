@@ -11,27 +11,79 @@ str run_redact(run *r, arena *a, str text) {
     return r->secrets.n ? secret_redact(a, text, r->secrets.p, r->secrets.n) : text;
 }
 
-static void write_batch(run *r, bool sync) {
-    activity *act = &r->act;
-    if (act->items.n) {
-        dep_err err;
-        if (store_activity_add(r->w->store, r->id, act->items.p, act->items.n, sync, &err) != DEP_OK &&
-            act->fault.status == DEP_OK)
-            act->fault = err;
-    }
+static void forget_batch(activity *act) {
     act->items.n = act->items.cap = 0;
     act->items.p = NULL;
+    act->messages = (message_rows){0};
+    act->delivered = (strs){0};
     arena_reset(act->a);
     act->text = buf_new(act->a, 0);
     act->thinking = buf_new(act->a, 0);
-    act->last_write_ms = run_now(r);
 }
 
-static void push(run *r, const char *kind, str item) {
+typedef struct {
+    run *r;
+    store_op *first;
+    void *ctx;
+} batch;
+
+static dep_status write_batch(store *s, void *p, dep_err *err) {
+    const batch *b = p;
+    activity *act = &b->r->act;
+    if (b->first) TRY(b->first(s, b->ctx, err));
+    if (act->items.n) TRY(store_activity_add(s, b->r->id, act->items.p, act->items.n, false, err));
+    if (!act->messages.n && !act->delivered.n) return DEP_OK;
+    return store_message_add(s, b->r->id, act->messages.p, act->messages.n, act->delivered.p,
+                             act->delivered.n, false, err);
+}
+
+dep_status activity_store(run *r, store_mode mode, store_op *first, void *ctx, dep_err *err) {
+    batch b = {.r = r, .first = first, .ctx = ctx};
+    TRY(store_do(r->e->store, mode, write_batch, &b, err));
+    forget_batch(&r->act);
+    r->act.last_write_ms = run_mono(r);
+    return DEP_OK;
+}
+
+// A batch that cannot be written is gone; the report says so.
+static void write_now(run *r, bool sync) {
+    activity *act = &r->act;
+    dep_err err;
+    if ((act->items.n || act->messages.n) &&
+        activity_store(r, sync ? STORE_WRITE_FULL : STORE_WRITE, NULL, NULL, &err) != DEP_OK) {
+        if (act->fault.status == DEP_OK) act->fault = err;
+        forget_batch(act);
+    }
+    act->last_write_ms = run_mono(r);
+}
+
+static void free_arena(void *p) {
+    arena_free(p);
+}
+
+void activity_begin(run *r) {
+    r->act.a = arena_new();
+    arena_defer(r->a, free_arena, r->act.a);
+    forget_batch(&r->act);
+    r->act.last_write_ms = run_mono(r);
+}
+
+static str keep(run *r, const char *kind, str item) {
     item = run_redact(r, r->act.a, item);
     vec_push(r->act.a, &r->act.items,
              ((activity_row){.at_ms = run_now(r), .kind = str_z(kind), .data = item}));
+    return item;
+}
+
+void activity_tell(run *r, const char *kind, str item) {
     if (r->sink->item) r->sink->item(r->sink->ctx, str_z(kind), item);
+    const engine_sink *all = &r->e->sink;
+    if (all->item && r->task && r->task->own_thread)
+        all->item(all->ctx, r->id, r->report.agent, str_z(kind), item);
+}
+
+static void push(run *r, const char *kind, str item) {
+    activity_tell(r, kind, keep(r, kind, item));
 }
 
 static buf *item_begin(run *r, jw *w, const char *kind) {
@@ -82,10 +134,14 @@ static void gather(run *r) {
 }
 
 static void maybe_write(run *r) {
-    if (run_now(r) - r->act.last_write_ms < DELEGATE_BATCH_MS && r->act.items.n < DELEGATE_BATCH_ITEMS)
+    if (run_mono(r) - r->act.last_write_ms < DELEGATE_BATCH_MS && r->act.items.n < DELEGATE_BATCH_ITEMS)
         return;
     gather(r);
-    write_batch(r, false);
+    write_now(r, false);
+}
+
+void activity_tick(run *r) {
+    if (r->act.items.n || r->act.messages.n || r->act.text.n || r->act.thinking.n) maybe_write(r);
 }
 
 void activity_text(run *r, str delta) {
@@ -129,7 +185,18 @@ void activity_tool(run *r, const model_block *call, str result, bool is_error, i
     maybe_write(r);
 }
 
-void activity_status(run *r, deleg_status status, str end_reason) {
+void activity_context(run *r, const char *event, str detail) {
+    gather(r);
+    jw w;
+    buf *out = item_begin(r, &w, "context");
+    jw_kstr(&w, S("event"), str_z(event));
+    jw_kstr(&w, S("detail"), detail);
+    jw_kint(&w, S("cache_breaks"), r->ctx.cache_breaks);
+    jw_end_obj(&w);
+    push(r, "context", buf_str(out));
+}
+
+str activity_status(run *r, deleg_status status, str end_reason) {
     gather(r);
     jw w;
     buf *out = item_begin(r, &w, "status");
@@ -138,13 +205,21 @@ void activity_status(run *r, deleg_status status, str end_reason) {
     jw_kint(&w, S("turns"), r->report.turns);
     jw_kint(&w, S("tool_calls"), r->report.tool_calls);
     jw_end_obj(&w);
-    push(r, "status", buf_str(out));
-    write_batch(r, true);
+    return str_dup(r->a, keep(r, "status", buf_str(out)));
 }
 
-void activity_flush(run *r, bool sync) {
+void activity_gather(run *r) {
     take_thinking(r, (str){0}, true);
     take_text(r, (str){0}, true);
     gather(r);
-    write_batch(r, sync);
+}
+
+void activity_forget(run *r, const dep_err *why) {
+    if (r->act.fault.status == DEP_OK) r->act.fault = *why;
+    forget_batch(&r->act);
+}
+
+void activity_flush(run *r, bool sync) {
+    activity_gather(r);
+    write_now(r, sync);
 }

@@ -12,6 +12,16 @@ static bool loaded(const run *r, str name) {
     return false;
 }
 
+// Offers a deferred tool from the next request on, at the end of the list.
+static void offer(run *r, const grant_tool *t) {
+    str name = str_z(t->spec->name);
+    vec_push(r->a, &r->loaded, name);
+    for (vec_each(const offered_tool, o, &r->offered))
+        if (str_eq(o->name, name)) return; // a resumed run that had it offered before
+    vec_push(r->a, &r->offered, ((offered_tool){name, t->description, t->schema}));
+    r->ctx.cache_breaks++;
+}
+
 static dep_status load(void *p, str name, buf *out, dep_err *err) {
     run *r = p;
     size_t added = 0, before = 0;
@@ -23,13 +33,15 @@ static dep_status load(void *p, str name, buf *out, dep_err *err) {
             before++;
             continue;
         }
-        vec_push(r->a, &r->loaded, tool);
+        offer(r, t);
+        message_keep_word(r, "load", tool, 0);
         buf_add(out, added ? S(", ") : S("Loaded: "));
         buf_add(out, tool);
         group = t->spec->group;
         added++;
     }
     if (added) {
+        activity_context(r, "load", name);
         buf_add(out, S(". Call them from your next step on.\n"));
         const tool_group *g = toolspec_group(str_z(group));
         if (g && *g->guidance) buf_addf(out, "%s\n", g->guidance);
@@ -59,6 +71,78 @@ static void available(void *p, buf *out) {
     }
 }
 
+typedef struct {
+    str id, text;
+    int64_t n;
+} kept;
+
+static dep_status put_result(store *s, void *p, dep_err *err) {
+    kept *k = p;
+    return store_result_add(s, k->id, k->text, &k->n, err);
+}
+
+// Keeps the whole of a result that was cut, and offers the tool that pages it.
+static dep_status keep_result(void *p, str whole, str *id, dep_err *err) {
+    run *r = p;
+    kept k = {.id = r->id, .text = run_redact(r, r->turn, whole)};
+    TRY(store_do(r->e->store, STORE_WRITE, put_result, &k, err));
+    // The id names the delegation too: a resumed one may still ask for it.
+    *id = str_fmt(r->turn, "result:%.8s-%lld", r->id.p, (long long)k.n);
+    const tool_spec *page = toolspec_find(S("read_result"));
+    if (grant_find(&r->grant, str_z(page->name))) return DEP_OK;
+    vec_push(r->a, &r->grant.tools,
+             ((grant_tool){.spec = page,
+                           .schema = str_z(page->schema),
+                           .description = str_z(page->description),
+                           .deferred = true,
+                           .core = true}));
+    offer(r, &r->grant.tools.p[r->grant.tools.n - 1]);
+    return DEP_OK;
+}
+
+typedef struct {
+    arena *a;
+    str id, text;
+    int64_t n;
+} wanted;
+
+static dep_status get_result(store *s, void *p, dep_err *err) {
+    wanted *w = p;
+    return store_result_get(w->a, s, w->id, w->n, &w->text, err);
+}
+
+// "result:1a2b3c4d-2" of this delegation or of one that it continues (rule B20).
+static bool find_result(const run *r, str id, wanted *ret) {
+    str head, tail;
+    uint64_t n;
+    if (!str_starts(id, S("result:")) || !str_cut(str_sub(id, 7, id.n), '-', &head, &tail)) return false;
+    if (!str_u64(tail, INT32_MAX, &n) || head.n < STORE_PREFIX_MIN) return false;
+    ret->n = (int64_t)n;
+    ret->id = str_starts(r->id, head) ? r->id : (str){0};
+    for (vec_each(const str, c, &r->chain))
+        if (!ret->id.n && str_starts(*c, head)) ret->id = *c;
+    return ret->id.n > 0;
+}
+
+static dep_status read_result(void *p, str id, int64_t offset, int64_t limit, buf *out, dep_err *err) {
+    run *r = p;
+    wanted w = {.a = r->turn};
+    if (!find_result(r, id, &w) || store_do(r->e->store, STORE_READ, get_result, &w, NULL) != DEP_OK)
+        return err_set(err, DEP_ERR_NOT_FOUND, "this task has no result \"" STR_FMT "\"", STR_ARG(id));
+    size_t from = utf8_floor(w.text, offset < 0 ? 0 : (size_t)offset);
+    if (from >= w.text.n)
+        return err_set(err, DEP_ERR_INVALID, "the result has %zu bytes; offset %lld is behind its end",
+                       w.text.n, (long long)offset);
+    str page = utf8_cut(str_sub(w.text, from, w.text.n), limit > 0 ? (size_t)limit : TOOL_PAGE);
+    // A limit below one character would never get on.
+    if (!page.n) page = str_sub(w.text, from, utf8_floor(w.text, from + 4));
+    buf_add(out, page);
+    if (from + page.n < w.text.n)
+        buf_addf(out, "\n[bytes %zu to %zu of %zu; go on with offset %zu]", from, from + page.n, w.text.n,
+                 from + page.n);
+    return DEP_OK;
+}
+
 // --- One call ------------------------------------------------------------------------------------
 
 static void answer(run *r, const model_block *call, model_message *results, str text, bool is_error,
@@ -66,7 +150,7 @@ static void answer(run *r, const model_block *call, model_message *results, str 
     text = run_redact(r, r->a, str_dup(r->a, text));
     vec_push(r->a, &results->blocks,
              ((model_block){.kind = BLOCK_TOOL_RESULT, .id = call->id, .text = text, .is_error = is_error}));
-    activity_tool(r, call, text, is_error, r->w->clock->mono_ms(r->w->clock->ctx) - started);
+    activity_tool(r, call, text, is_error, run_mono(r) - started);
 }
 
 static bool denied(run *r, const model_block *call, str *text) {
@@ -83,15 +167,63 @@ static bool denied(run *r, const model_block *call, str *text) {
     return true;
 }
 
+// The same call again and again leads nowhere. Waiting for others and looking after them may repeat.
+static int count_same(run *r, const model_block *call) {
+    if (str_eq(call->name, S("TaskWait")) || str_eq(call->name, S("TaskList"))) return 0;
+    str key = str_fmt(r->turn, STR_FMT " " STR_FMT, STR_ARG(call->name), STR_ARG(call->input));
+    if (str_eq(key, r->same_call)) return ++r->same;
+    r->same_call = str_dup(r->a, key);
+    return r->same = 1;
+}
+
+static void note_memory(run *r, const memory_written *written) {
+    memory_written m = *written;
+    m.file = str_dup(r->a, m.file);
+    m.sha256 = str_dup(r->a, m.sha256);
+    m.excerpt = run_redact(r, r->a, str_dup(r->a, m.excerpt));
+    vec_push(r->a, &r->report.memory_writes, m);
+}
+
+// All results of a run together have a limit too.
+static void bound_result(run *r, tool_result *result) {
+    int64_t left = r->grant.run_bytes - r->tool_bytes;
+    if (left < 0) left = 0;
+    if ((int64_t)result->text.n > left) {
+        str head = utf8_cut(result->text, (size_t)left);
+        result->text = str_fmt(
+            r->turn,
+            STR_FMT
+            "\n[cut: the tool results of this run have reached their limit of %lld bytes; write your report]",
+            STR_ARG(head), (long long)r->grant.run_bytes);
+    }
+    r->tool_bytes += (int64_t)result->text.n;
+}
+
+static void tell(run *r, const model_block *call, str input) {
+    str name = run_redact(r, r->turn, call->name);
+    if (r->sink->tool) r->sink->tool(r->sink->ctx, name, input);
+    engine_facts(r, str_fmt(r->turn, STR_FMT " " STR_FMT, STR_ARG(name), STR_ARG(utf8_cut(input, 120))));
+}
+
 static void run_call(run *r, const model_block *call, model_message *results) {
-    int64_t started = r->w->clock->mono_ms(r->w->clock->ctx);
+    int64_t started = run_mono(r);
     r->report.tool_calls++;
-    if (r->sink->tool)
-        r->sink->tool(r->sink->ctx, run_redact(r, r->turn, call->name), run_redact(r, r->turn, call->input));
-    str text;
+    // A key that a model repeats must not be written down either.
+    str text, input = run_redact(r, r->turn, call->input);
+    tell(r, call, input);
     if (call->bad_input) {
         answer(r, call, results, S("The arguments are not a JSON object. Send them again as valid JSON."),
                true, started);
+        return;
+    }
+    int same = count_same(r, call);
+    if (same >= DELEGATE_SAME_WARN) {
+        text =
+            str_fmt(r->turn,
+                    "Not run: you have made this same call %d times in a row, and its result stands above. "
+                    "Do something else, or write your report.",
+                    same);
+        answer(r, call, results, text, true, started);
         return;
     }
     if (denied(r, call, &text)) {
@@ -101,47 +233,37 @@ static void run_call(run *r, const model_block *call, model_message *results) {
     tool_env env = {.cancelled = run_cancelled,
                     .load = load,
                     .available = available,
+                    .keep = keep_result,
+                    .read_result = read_result,
                     .ctx = r,
                     .delegation = r->id,
                     .model = r->report.model};
+    if (r->is_main) tasks_offer(&env);
     tool_result result;
-    // A key that a model repeats must not be written down either.
-    str input = run_redact(r, r->turn, call->input);
+    r->call = call;
     tool_call(r->tools, r->turn, &env, &r->loaded, call->name, input, &result);
-    if (result.wrote_memory) {
-        memory_written m = result.written;
-        m.file = str_dup(r->a, m.file);
-        m.sha256 = str_dup(r->a, m.sha256);
-        m.excerpt = run_redact(r, r->a, str_dup(r->a, m.excerpt));
-        vec_push(r->a, &r->report.memory_writes, m);
-    }
-    int64_t left = r->grant.run_bytes - r->tool_bytes;
-    if (left < 0) left = 0;
-    if ((int64_t)result.text.n > left) {
-        str head = utf8_cut(result.text, (size_t)left);
-        result.text = str_fmt(
-            r->turn,
-            STR_FMT
-            "\n[cut: the tool results of this run have reached their limit of %lld bytes; write your report]",
-            STR_ARG(head), (long long)r->grant.run_bytes);
-    }
-    r->tool_bytes += (int64_t)result.text.n;
+    r->call = NULL;
+    if (result.wrote_memory) note_memory(r, &result.written);
+    bound_result(r, &result);
     answer(r, call, results, result.text, result.is_error, started);
 }
 
-void run_calls(run *r, const model_blocks *blocks, model_message *results) {
+bool run_calls(run *r, const model_blocks *blocks, model_message *results) {
     size_t n = 0;
+    r->started = (started_tasks){0};
+    if (r->is_main) tasks_start(r, blocks);
     for (vec_each(const model_block, b, blocks)) {
         if (b->kind != BLOCK_TOOL_USE) continue;
         arena_reset(r->turn);
         if (run_cancelled(r)) {
-            answer(r, b, results, S("Stopped by a person before this call."), true,
-                   r->w->clock->mono_ms(r->w->clock->ctx));
+            answer(r, b, results, S("Stopped by a person before this call."), true, run_mono(r));
         } else if (n++ >= DELEGATE_CALLS_MAX) {
             answer(r, b, results, S("Too many calls in one answer: this one was not run."), true,
-                   r->w->clock->mono_ms(r->w->clock->ctx));
+                   run_mono(r));
         } else {
             run_call(r, b, results);
         }
     }
+    tasks_end(r);
+    return r->same < DELEGATE_SAME_END;
 }

@@ -4,6 +4,7 @@
 #include <deputy/file.h>
 #include <deputy/knowledge.h>
 #include <deputy/utf8.h>
+#include <stdlib.h>
 
 // --- Skills --------------------------------------------------------------------------------------
 
@@ -66,15 +67,28 @@ dep_status workspace_skills(workspace *w, dep_err *err) {
     return skills_find(w->a, roots, n, w->trust, &w->skills, &w->skill_diags, err);
 }
 
-static void fill_skills(workspace *w, host *h) {
+static void fill_skills(arena *a, const workspace *w, host *h) {
     for (vec_each(const skill, s, &w->skills))
         if (!s->shadowed_by.n)
-            vec_push(w->a, &h->skills,
+            vec_push(a, &h->skills,
                      ((host_skill){.name = s->name,
                                    .description = s->description,
                                    .location = s->location,
                                    .withheld = s->withheld,
                                    .hidden = s->hidden}));
+}
+
+// --- Subagents -----------------------------------------------------------------------------------
+
+static int by_name(const void *x, const void *y) {
+    return str_cmp(((const host_agent *)x)->name, ((const host_agent *)y)->name);
+}
+
+static void fill_agents(arena *a, const workspace *w, host *h) {
+    for (vec_each(const agent_entry, e, &w->agents))
+        if (e->state == AGENT_EFFECTIVE && role_of(&e->def) == ROLE_DELEGATE)
+            vec_push(a, &h->agents, ((host_agent){.name = e->def.name, .description = e->def.description}));
+    if (h->agents.n) qsort(h->agents.p, h->agents.n, sizeof *h->agents.p, by_name);
 }
 
 // --- Memory --------------------------------------------------------------------------------------
@@ -93,46 +107,49 @@ static bool guarded(workspace *w, int root, memory_guard **g, const struct stat 
 
 bool workspace_is_memory(void *p, const struct stat *st) {
     workspace *w = p;
-    return guarded(w, w->memory_fd, &w->guard, st) ||
-           (w->memory_fd != w->fd && guarded(w, w->fd, &w->own_guard, st));
+    workspace_lock(w);
+    bool hit = guarded(w, w->memory_fd, &w->guard, st) ||
+               (w->memory_fd != w->fd && guarded(w, w->fd, &w->own_guard, st));
+    workspace_unlock(w);
+    return hit;
 }
 
-dep_status workspace_memory(workspace *w, const definition *def, bool create, memory_scope **ret,
+dep_status workspace_memory(arena *a, workspace *w, const definition *def, bool create, memory_scope **ret,
                             dep_err *err) {
     memory_kind kind = def->memory == DEF_MEMORY_SHARED ? MEMORY_SHARED : MEMORY_PRIVATE;
-    str dir = memory_dir(w->a, kind, def->identity, str_z(layer_name(def->layer)));
-    return memory_open(w->a, w->memory_fd, dir, create, w->memory_trust, w->clock, ret, err);
+    str dir = memory_dir(a, kind, def->identity, str_z(layer_name(def->layer)));
+    return memory_open(a, w->memory_fd, dir, create, w->memory_trust, w->clock, ret, err);
 }
 
-static dep_status fill_memory(workspace *w, const definition *def, host *h, dep_err *err) {
+static dep_status fill_memory(arena *a, workspace *w, const definition *def, host *h, dep_err *err) {
     memory_scope *scope = NULL;
     memory_block block = {0};
     dep_err why;
-    dep_status st = workspace_memory(w, def, false, &scope, &why);
+    dep_status st = workspace_memory(a, w, def, false, &scope, &why);
     if (st == DEP_ERR_NOMEM) return err_set(err, st, "%s", why.msg);
     if (st != DEP_OK) {
         h->memory_unavailable = true;
-        h->memory_reason = str_dup(w->a, str_z(why.msg));
+        h->memory_reason = str_dup(a, str_z(why.msg));
         return DEP_OK;
     }
     if (!scope) return DEP_OK;
-    TRY(memory_resident(w->a, scope, &block, err));
+    TRY(memory_resident(a, scope, &block, err));
     for (vec_each(const memory_shown, f, &block.files))
         vec_push(
-            w->a, &h->memory,
+            a, &h->memory,
             ((host_memory_file){.name = f->name, .text = f->text, .chars = f->chars, .shown = f->shown}));
     for (vec_each(const memory_shown, f, &block.files))
         for (vec_each(const invisible_find, i, &f->invisible)) {
             str what =
-                i->decoded.n ? str_fmt(w->a, "; it spells \"" STR_FMT "\"", STR_ARG(i->decoded)) : (str){0};
-            str note = str_fmt(w->a, "invisible text: U+%04X, %zu times, first in line %u" STR_FMT, i->cp,
+                i->decoded.n ? str_fmt(a, "; it spells \"" STR_FMT "\"", STR_ARG(i->decoded)) : (str){0};
+            str note = str_fmt(a, "invisible text: U+%04X, %zu times, first in line %u" STR_FMT, i->cp,
                                i->count, i->line, STR_ARG(what));
-            vec_push(w->a, &h->memory_notes, ((host_named){.name = f->name, .reason = note}));
+            vec_push(a, &h->memory_notes, ((host_named){.name = f->name, .reason = note}));
         }
     for (vec_each(const str, name, &block.left_out))
-        vec_push(w->a, &h->memory_left_out, ((host_named){.name = *name}));
+        vec_push(a, &h->memory_left_out, ((host_named){.name = *name}));
     for (vec_each(const memory_file, f, &block.withheld))
-        vec_push(w->a, &h->memory_withheld, ((host_named){.name = f->name, .reason = f->withheld}));
+        vec_push(a, &h->memory_withheld, ((host_named){.name = f->name, .reason = f->withheld}));
     return DEP_OK;
 }
 
@@ -146,7 +163,8 @@ static def_gate gate_of(const config_gate *g) {
                       .at = {.file = g->file, .line = g->line}};
 }
 
-dep_status workspace_host(workspace *w, const definition *def, const host_opts *o, host *ret, dep_err *err) {
+dep_status workspace_host(arena *a, workspace *w, const definition *def, const host_opts *o, host *ret,
+                          dep_err *err) {
     const config *c = &w->config;
     host h = {.workspace = w->root,
               .turns = c->limits.turns,
@@ -160,9 +178,9 @@ dep_status workspace_host(workspace *w, const definition *def, const host_opts *
               .tool_bytes = c->limits.tool_kib * 1024,
               .run_bytes = c->limits.run_kib * 1024,
               .default_model = c->model.n ? c->model : S("quote/passages"),
-              .default_model_origin =
-                  c->model.n ? str_fmt(w->a, STR_FMT ":%u", STR_ARG(c->model_file), c->model_line)
-                             : S("the built-in default"),
+              .default_model_origin = c->model.n
+                                          ? str_fmt(a, STR_FMT ":%u", STR_ARG(c->model_file), c->model_line)
+                                          : S("the built-in default"),
               .model = o->model,
               .config_fault = c->fault};
     str model = o->model.n ? o->model : def->model.n ? def->model : h.default_model;
@@ -174,32 +192,38 @@ dep_status workspace_host(workspace *w, const definition *def, const host_opts *
     for (size_t i = 0; i < n && w->bodies; i++) h.tools[i] = w->bodies[i];
     if (def->skills.n) {
         TRY(workspace_skills(w, err));
-        fill_skills(w, &h);
+        fill_skills(a, w, &h);
     }
     if (def->sources.n && o->count_sources) {
-        size_t *counts = NEW_N(w->a, size_t, def->sources.n);
+        size_t *counts = NEW_N(a, size_t, def->sources.n);
         knowledge_opts k = {.root = w->fd,
                             .sources = def->sources.p,
                             .n_sources = def->sources.n,
                             .is_memory = workspace_is_memory,
                             .ctx = w};
-        search_space space = knowledge_space(w->a, &k);
+        search_space space = knowledge_space(a, &k);
         TRY(search_count(&space, counts, err));
         h.source_files = counts;
     }
-    if (def->memory != DEF_MEMORY_NONE && o->memory_block) TRY(fill_memory(w, def, &h, err));
-    for (vec_each(const config_gate, g, &c->confirm)) vec_push(w->a, &h.default_gates, gate_of(g));
+    if (o->agents) {
+        TRY(workspace_agents(w, err));
+        fill_agents(a, w, &h);
+    }
+    if (def->memory != DEF_MEMORY_NONE && o->memory_block) TRY(fill_memory(a, w, def, &h, err));
+    for (vec_each(const config_gate, g, &c->confirm)) vec_push(a, &h.default_gates, gate_of(g));
     h.n_default_confirm = h.default_gates.n;
-    for (vec_each(const config_gate, g, &c->review)) vec_push(w->a, &h.default_gates, gate_of(g));
-    vec_push(w->a, &h.models, S("quote"));
-    for (vec_each(const config_provider, p, &c->providers)) vec_push(w->a, &h.models, p->name);
+    for (vec_each(const config_gate, g, &c->review)) vec_push(a, &h.default_gates, gate_of(g));
+    vec_push(a, &h.models, S("quote"));
+    for (vec_each(const config_provider, p, &c->providers)) vec_push(a, &h.models, p->name);
     *ret = h;
     return DEP_OK;
 }
 
-dep_status workspace_grant(workspace *w, const definition *def, agent_role role, const host_opts *o,
+dep_status workspace_grant(arena *a, workspace *w, const definition *def, agent_role role, const host_opts *o,
                            grant *ret, diags *d, dep_err *err) {
     host h;
-    TRY(workspace_host(w, def, o, &h, err));
-    return resolve(w->a, def, &h, role, ret, d, err);
+    host_opts wanted = *o;
+    wanted.agents = role == ROLE_MAIN;
+    TRY(workspace_host(a, w, def, &wanted, &h, err));
+    return resolve(a, def, &h, role, ret, d, err);
 }

@@ -34,7 +34,7 @@ static dep_status memory_untrusted(workspace *w, untrusted_files *ret, dep_err *
         memory_scope *scope = NULL;
         dep_err why;
         memory_files files = {0};
-        if (workspace_memory(w, &e->def, false, &scope, &why) != DEP_OK || !scope) continue;
+        if (workspace_memory(w->a, w, &e->def, false, &scope, &why) != DEP_OK || !scope) continue;
         if (memory_list(w->a, scope, &files, &why) != DEP_OK) continue;
         for (vec_each(const memory_file, f, &files)) {
             str bytes;

@@ -123,9 +123,26 @@ static void check_models(workspace *w) {
                .hint = str_fmt(w->a, "deputy models add " STR_FMT, STR_ARG(provider))});
 }
 
-static void close_store(void *p) {
+static void release(void *p) {
     workspace *w = p;
     store_close(w->store);
+    pthread_mutex_destroy(&w->lock);
+}
+
+static void make_lock(pthread_mutex_t *lock) {
+    pthread_mutexattr_t kind;
+    pthread_mutexattr_init(&kind);
+    pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(lock, &kind);
+    pthread_mutexattr_destroy(&kind);
+}
+
+void workspace_lock(workspace *w) {
+    pthread_mutex_lock(&w->lock);
+}
+
+void workspace_unlock(workspace *w) {
+    pthread_mutex_unlock(&w->lock);
 }
 
 // A list that cannot be read trusts nothing, and says so: the rest of Deputy goes on.
@@ -159,6 +176,9 @@ dep_status workspace_open(arena *a, const workspace_opts *o, workspace **ret, de
                      .config = config_defaults(),
                      .diags = diags_new(a),
                      .skill_diags = diags_new(a)};
+    w->opened_ms = sys_clock_real()->now_ms(sys_clock_real()->ctx);
+    make_lock(&w->lock);
+    arena_defer(a, release, w);
     TRY(sys_dirs_find(a, o->getenv, &w->dirs, err));
     if (w->dirs.warning.n)
         diags_add(&w->diags, (diag){.severity = SEV_WARNING, .code = "SYS001", .msg = w->dirs.warning});
@@ -184,7 +204,6 @@ dep_status workspace_open(arena *a, const workspace_opts *o, workspace **ret, de
     TRY(load_system_config(w, err));
     TRY(load_workspace_config(w, err));
     check_models(w);
-    arena_defer(a, close_store, w);
     *ret = w;
     return DEP_OK;
 }

@@ -106,9 +106,9 @@ static dep_status store(arena *s, const memory_scope *m, str file, const memory_
 }
 
 // Locks, and hands the lock to the scratch arena, whose end releases it.
-static dep_status lock_scope(arena *s, const memory_scope *m, dep_err *err) {
+static dep_status lock_scope(arena *s, const memory_scope *m, int wait_ms, dep_err *err) {
     int fd = -1;
-    dep_status status = lock_take(m->dir, S(".lock"), true, MEMORY_LOCK_MS, &fd, err);
+    dep_status status = lock_take(m->dir, S(".lock"), true, wait_ms, &fd, err);
     if (status == DEP_OK) {
         arena_defer_close(s, fd);
     } else {
@@ -122,7 +122,7 @@ static dep_status lock_scope(arena *s, const memory_scope *m, dep_err *err) {
 typedef struct {
     str file, body; // body: the content, escaped and ending in a line feed
     str header;
-    bool overwrite;
+    bool overwrite, no_wait;
     char *sha256; // room for 64 digits
     size_t bytes, resident;
 } writing;
@@ -144,7 +144,7 @@ static str whole(arena *s, const writing *w, str old) {
 
 static dep_status write_locked(arena *s, const memory_scope *m, writing *w, dep_err *err) {
     memory_found old;
-    TRY(lock_scope(s, m, err));
+    TRY(lock_scope(s, m, w->no_wait ? 0 : MEMORY_LOCK_MS, err));
     TRY(memory_find(s, m, w->file, true, &old, err));
     if (old.why) return memory_refused(m, w->file, old.why, err);
     str bytes = whole(s, w, old.bytes);
@@ -181,6 +181,7 @@ dep_status memory_write(arena *a, memory_scope *m, str file, str content, const 
                  .body = with_line_end(a, body),
                  .header = memory_header(a, m->clock, o),
                  .overwrite = o->overwrite,
+                 .no_wait = o->no_wait,
                  .sha256 = arena_alloc(a, DIGEST_LENGTH)};
     memory_written done = {.file = str_dup(a, file),
                            .excerpt = str_dup(a, utf8_cut_chars(body, MEMORY_EXCERPT_CHARS))};
@@ -200,7 +201,7 @@ dep_status memory_write(arena *a, memory_scope *m, str file, str content, const 
 static dep_status replace_locked(arena *s, const memory_scope *m, str file, str was, str bytes,
                                  dep_err *err) {
     memory_found old;
-    TRY(lock_scope(s, m, err));
+    TRY(lock_scope(s, m, MEMORY_LOCK_MS, err));
     TRY(memory_find(s, m, file, true, &old, err));
     if (old.why && !old.untrusted) return memory_refused(m, file, old.why, err);
     if (old.there && !old.sha256.n) old.sha256 = sha256_hex(s, old.bytes);
@@ -223,7 +224,7 @@ dep_status memory_replace(arena *a, memory_scope *m, str file, str was, str byte
 // --- Removing ------------------------------------------------------------------------------------
 
 static dep_status remove_locked(arena *s, const memory_scope *m, str file, dep_err *err) {
-    TRY(lock_scope(s, m, err));
+    TRY(lock_scope(s, m, MEMORY_LOCK_MS, err));
     bool daily = str_starts(file, S("daily/"));
     int fd = -1;
     // The name goes, whatever it leads to; daily/ itself is never followed out of the scope.

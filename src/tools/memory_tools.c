@@ -2,6 +2,24 @@
 // scope.
 #include "tools/tools_int.h"
 #include <deputy/utf8.h>
+#include <time.h>
+
+enum { LOCK_LOOK_MS = 20 };
+
+// Another process may hold the scope's lock: a stop is heard meanwhile, and no other delegation waits with
+// this one.
+static dep_status write_when_free(tool_ctx *c, memory_write_opts *o, memory_written *ret, dep_err *err) {
+    str file = json_str(c->args, S("file"), (str){0}), content = json_str(c->args, S("content"), (str){0});
+    o->no_wait = true;
+    for (int waited = 0;; waited += LOCK_LOOK_MS) {
+        workspace_lock(c->t->w);
+        dep_status status = memory_write(c->turn, c->t->memory, file, content, o, ret, err);
+        workspace_unlock(c->t->w);
+        if (status != DEP_ERR_BUSY || waited >= MEMORY_LOCK_MS) return status;
+        if (ctx_cancelled(c)) return err_set(err, DEP_ERR_CANCELLED, "stopped while the notes were locked");
+        nanosleep(&(struct timespec){.tv_nsec = LOCK_LOOK_MS * 1000000}, NULL);
+    }
+}
 
 static dep_status scope_of(tool_ctx *c, dep_err *err) {
     if (c->t->memory) return DEP_OK;
@@ -15,8 +33,7 @@ dep_status tool_memory_write(tool_ctx *c, dep_err *err) {
                            .model = c->env->model,
                            .overwrite = str_eq(json_str(c->args, S("mode"), (str){0}), S("overwrite"))};
     memory_written w;
-    TRY(memory_write(c->turn, c->t->memory, json_str(c->args, S("file"), (str){0}),
-                     json_str(c->args, S("content"), (str){0}), &o, &w, err));
+    TRY(write_when_free(c, &o, &w, err));
     buf_add(c->out, o.overwrite ? S("Overwrote ") : S("Added an entry to "));
     foreign_add(c->out, w.file, FOREIGN_LINE, 0);
     buf_addf(c->out, ": %zu bytes now", w.bytes);

@@ -16,6 +16,11 @@ static const struct {
     {"memory_write", tool_memory_write},
     {"memory_read", tool_memory_read},
     {"memory_search", tool_memory_search},
+    {"Task", tool_task},
+    {"TaskWait", tool_task_wait},
+    {"TaskList", tool_task_list},
+    {"TaskStop", tool_task_stop},
+    {"read_result", tool_read_result},
     {"available_tools", tool_available_tools},
     {"load_tools", tool_load_tools},
 };
@@ -30,7 +35,8 @@ const bool *tools_bodies(void) {
     // Kept beside `bodies` in table order; a unit test holds the two together.
     static const bool here[32] = {
         [1] = true,  [4] = true,  [5] = true,  [10] = true, [11] = true, [12] = true,
-        [14] = true, [15] = true, [16] = true, [22] = true, [23] = true,
+        [14] = true, [15] = true, [16] = true, [17] = true, [18] = true, [19] = true,
+        [20] = true, [21] = true, [22] = true, [23] = true,
     };
     return here;
 }
@@ -40,7 +46,7 @@ dep_status toolset_open(arena *a, workspace *w, const definition *def, const gra
     toolset *t = NEW(a, toolset);
     *t = (toolset){.a = a, .w = w, .def = def, .g = g, .todo = S("[]")};
     TRY(access_prepare(t, err));
-    if (g->memory != DEF_MEMORY_NONE) TRY(workspace_memory(w, def, live, &t->memory, err));
+    if (g->memory != DEF_MEMORY_NONE) TRY(workspace_memory(a, w, def, live, &t->memory, err));
     *ret = t;
     return DEP_OK;
 }
@@ -80,15 +86,34 @@ static void finish(tool_ctx *c, size_t max) {
         c->result->text = text;
         return;
     }
-    c->result->whole = text;
-    str head = utf8_cut(text, max);
-    c->result->text = str_fmt(c->turn, STR_FMT "\n[cut: %zu of %zu bytes shown; ask for less, or for a part]",
-                              STR_ARG(head), head.n, text.n);
+    str head = utf8_cut(text, max), id = {0};
+    dep_err why;
+    // What is paged already is not kept again.
+    bool kept = c->env->keep && body_of(c->tool->spec) != tool_read_result &&
+                c->env->keep(c->env->ctx, text, &id, &why) == DEP_OK;
+    c->result->text =
+        kept ? str_fmt(c->turn,
+                       STR_FMT "\n[cut: %zu of %zu bytes shown; the rest: read_result with id " STR_FMT
+                               " and offset %zu]",
+                       STR_ARG(head), head.n, text.n, STR_ARG(id), head.n)
+             : str_fmt(c->turn, STR_FMT "\n[cut: %zu of %zu bytes shown; ask for less, or for a part]",
+                       STR_ARG(head), head.n, text.n);
 }
 
 static void refuse(tool_result *ret, buf *out) {
     ret->is_error = true;
     ret->text = buf_str(out);
+}
+
+// What reads or records trust uses the workspace itself, which other delegations share.
+static dep_status call_body(tool_body *body, tool_ctx *c, dep_err *err) {
+    // memory_write waits for a lock of another process and takes this one in between.
+    str group = str_z(c->tool->spec->group);
+    bool shared = (str_eq(group, S("memory")) && body != tool_memory_write) || str_eq(group, S("skills"));
+    if (shared) workspace_lock(c->t->w);
+    dep_status status = body(c, err);
+    if (shared) workspace_unlock(c->t->w);
+    return status;
 }
 
 void tool_call(toolset *t, arena *turn, const tool_env *env, const strs *loaded, str name, str args_json,
@@ -122,7 +147,7 @@ void tool_call(toolset *t, arena *turn, const tool_env *env, const strs *loaded,
     }
     tool_ctx c = {.t = t, .turn = turn, .env = env, .tool = tool, .args = args, .out = out, .result = ret};
     c.deadline = now(t) + TOOL_SECONDS_MAX * 1000;
-    if (body(&c, &err) != DEP_OK) {
+    if (call_body(body, &c, &err) != DEP_OK) {
         buf_clear(out);
         buf_addf(out, "%s failed: ", tool->spec->name);
         foreign_add(out, str_z(err.msg), FOREIGN_LINE, 1000);

@@ -47,7 +47,8 @@ typedef struct {
 
 typedef dep_status tool_body(tool_ctx *c, dep_err *err);
 tool_body tool_read, tool_glob, tool_grep, tool_use_skill, tool_todo, tool_kb_search, tool_memory_write,
-    tool_memory_read, tool_memory_search, tool_available_tools, tool_load_tools;
+    tool_memory_read, tool_memory_search, tool_available_tools, tool_load_tools, tool_task, tool_task_wait,
+    tool_task_list, tool_task_stop, tool_read_result;
 
 // --- access.c: which files the file tools may open -----------------------------------------------
 typedef struct {

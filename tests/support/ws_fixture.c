@@ -186,7 +186,7 @@ ws_tools *ws_toolset(ws_fixture *f, const char *agent) {
                         .model = S("fake/one")};
     if (workspace_trust_writable(f->w, &err) != DEP_OK ||
         workspace_agent(f->w, str_z(agent), &e, &err) != DEP_OK ||
-        workspace_grant(f->w, &e->def, role_of(&e->def), &o, t->grant, &d, &err) != DEP_OK ||
+        workspace_grant(f->a, f->w, &e->def, role_of(&e->def), &o, t->grant, &d, &err) != DEP_OK ||
         toolset_open(f->a, f->w, &e->def, t->grant, true, &t->tools, &err) != DEP_OK)
         fail_msg("%s", err.msg);
     t->e = e;

@@ -61,11 +61,13 @@ static running *prepared(ws_fixture *f) {
 }
 
 static dep_status run_task(running *r, const char *agent, const char *task) {
-    agent_entry *e = NULL;
-    if (workspace_agent(r->f->w, str_z(agent), &e, &r->err) != DEP_OK) fail_msg("%s", r->err.msg);
     delegate_sink sink = {.item = on_item, .text = on_text, .cancelled = is_cancelled, .ctx = r};
-    delegate_opts o = {.task = str_z(task)};
-    return delegate_run(r->f->a, r->f->w, &e->def, &o, &sink, &r->report, &r->err);
+    delegate_order o = {.agent = str_z(agent), .task = str_z(task)};
+    engine *e;
+    TRY(engine_open(r->f->a, r->f->w, NULL, &e, &r->err));
+    dep_status status = engine_run(e, r->f->a, &o, &sink, &r->report, &r->err);
+    engine_close(e);
+    return status;
 }
 
 static running *ran(ws_fixture *f, const char *agent, const char *task) {
@@ -77,7 +79,9 @@ static running *ran(ws_fixture *f, const char *agent, const char *task) {
 static delegation_row stored(ws_fixture *f, str id) {
     delegation_row row;
     dep_err err;
-    if (store_delegation_get(f->a, f->w->store, id, &row, &err) != DEP_OK) fail_msg("%s", err.msg);
+    if (workspace_store(f->w, true, &err) != DEP_OK ||
+        store_delegation_get(f->a, f->w->store, id, &row, &err) != DEP_OK)
+        fail_msg("%s", err.msg);
     return row;
 }
 

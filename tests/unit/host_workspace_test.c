@@ -192,7 +192,7 @@ static void test_host_workspace__a_linked_worktree_has_the_memory_of_its_main_ch
     memory_scope *m = NULL;
     definition def = {.identity = S("a"), .memory = DEF_MEMORY_PRIVATE};
     str text;
-    assert_int_equal(workspace_memory(f->w, &def, false, &m, &err), DEP_OK);
+    assert_int_equal(workspace_memory(f->a, f->w, &def, false, &m, &err), DEP_OK);
     assert_int_equal(memory_read(f->a, m, S("MEMORY.md"), true, &text, &err), DEP_OK);
 }
 

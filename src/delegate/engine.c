@@ -1,0 +1,476 @@
+// delegate: the engine: which delegations run, wait for a slot, and have ended in this process. The list is
+// in order of arrival, and slots are given in that order. Knows nothing of what a run does.
+#include "delegate/delegate_int.h"
+#include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <time.h>
+
+enum { WORKER_STACK = 512 * 1024, SANITIZER_STACK = 16 << 20, WAIT_LOOK_MS = 100 };
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define ENGINE_SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define ENGINE_SANITIZED 1
+#endif
+
+size_t engine_stack(size_t bytes) {
+#ifdef ENGINE_SANITIZED
+    (void)bytes;
+    return SANITIZER_STACK;
+#else
+    return bytes;
+#endif
+}
+
+static void with_lock(engine *e) {
+    pthread_mutex_lock(&e->lock);
+}
+static void without_lock(engine *e) {
+    pthread_mutex_unlock(&e->lock);
+}
+
+// --- Tasks ---------------------------------------------------------------------------------------
+
+static task *find(engine *e, str id) {
+    for (task *t = e->tasks; t; t = t->next)
+        if (str_eq(t->id, id)) return t;
+    return NULL;
+}
+
+// With the lock held: takes it out of the list.
+static void unlink_task(engine *e, task *t) {
+    task **at = &e->tasks;
+    while (*at && *at != t) at = &(*at)->next;
+    if (!*at) return;
+    *at = t->next;
+    if (e->tail == &t->next) e->tail = at;
+}
+
+task *engine_add(engine *e, run *r, const delegate_order *o, deleg_status status) {
+    arena *mem = arena_new();
+    task *t = NEW(mem, task);
+    *t = (task){.e = e,
+                .r = r,
+                .mem = mem,
+                .id = str_dup(mem, r->id),
+                .agent = str_dup(mem, r->def->name),
+                .description = str_dup(mem, o->description),
+                .thread = str_dup(mem, r->thread),
+                .background = o->background,
+                .status = status,
+                .started_ms = run_now(r)};
+    r->task = t;
+    with_lock(e);
+    *e->tail = t;
+    e->tail = &t->next;
+    without_lock(e);
+    return t;
+}
+
+static void free_task(task *t) {
+    arena_free(t->mem);
+}
+
+void engine_facts(run *r, str doing) {
+    task *t = r->task;
+    with_lock(r->e);
+    t->turns = r->report.turns;
+    t->tool_calls = r->report.tool_calls;
+    doing = str_sub(doing, 0, sizeof t->doing - 1);
+    if (doing.n) memcpy(t->doing, doing.p, doing.n);
+    t->doing[doing.n] = 0;
+    without_lock(r->e);
+}
+
+// Threads that have ended are joined by whoever comes next: none of them can join itself.
+static void join_done(engine *e) {
+    with_lock(e);
+    task *done = e->done;
+    e->done = NULL;
+    without_lock(e);
+    while (done) {
+        task *next = done->next;
+        pthread_join(done->worker, NULL);
+        free_task(done);
+        done = next;
+    }
+}
+
+// The run is over and its report is stored. A task with a thread of its own is kept until that has ended.
+void engine_ended(task *t, deleg_status status) {
+    engine *e = t->e;
+    bool background = t->background && e->sink.ended;
+    arena *a = background ? arena_new() : NULL;
+    str id = background ? str_dup(a, t->id) : (str){0}, agent = background ? str_dup(a, t->agent) : (str){0};
+    with_lock(e);
+    unlink_task(e, t);
+    t->next = NULL;
+    if (t->own_thread) {
+        t->next = e->done;
+        e->done = t;
+    }
+    if (t->counted) e->running--;
+    engine_launch(e);
+    pthread_cond_broadcast(&e->changed);
+    without_lock(e);
+    if (!t->own_thread) free_task(t);
+    if (background) e->sink.ended(e->sink.ctx, id, agent, status);
+    arena_free(a);
+}
+
+// --- Workers -------------------------------------------------------------------------------------
+
+// Runs what order_prepare has prepared, to its end.
+static void run_to_end(run *r, bool was_queued) {
+    dep_err err;
+    const char *stop = atomic_load(&r->task->stop);
+    if (stop) {
+        report_store(r, DELEG_STOPPED, str_z(stop));
+    } else if (order_begin(r, was_queued, &err) != DEP_OK) {
+        report_store(r, DELEG_FAILED, str_fmt(r->a, "could not begin: %s", err.msg));
+    } else {
+        run_loop(r);
+    }
+}
+
+// What a run opened goes before the workspace that it was opened in.
+static void drop(run *r) {
+    engine *e = r->e;
+    snapshot *s = r->snap;
+    arena_free(r->a);
+    snapshot_release(e, s);
+}
+
+static void *work(void *p) {
+    task *t = p;
+    run *r = t->r;
+    run_to_end(r, t->was_queued);
+    deleg_status status = r->report.status;
+    drop(r);
+    engine_ended(t, status);
+    return NULL;
+}
+
+static int start_thread(task *t) {
+    pthread_attr_t attr;
+    sigset_t all, before;
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, engine_stack(WORKER_STACK));
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    t->own_thread = true;
+    int failed = pthread_create(&t->worker, &attr, work, t);
+    if (failed) t->own_thread = false;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attr);
+    return failed;
+}
+
+// With the lock held. A thread that cannot be had now is asked for again when the next one ends; with none
+// running there is nothing to wait for, and the next order tries.
+void engine_launch(engine *e) {
+    for (task *t = e->tasks; t && e->running < e->cap && !atomic_load(&e->closing); t = t->next) {
+        if (t->status != DELEG_QUEUED) continue;
+        t->status = DELEG_RUNNING;
+        t->counted = true;
+        e->running++;
+        e->queued--;
+        if (start_thread(t) == 0) continue;
+        t->status = DELEG_QUEUED;
+        t->counted = false;
+        e->running--;
+        e->queued++;
+        return;
+    }
+}
+
+// --- Orders --------------------------------------------------------------------------------------
+
+static dep_status reserve(engine *e, bool *queue, dep_err *err) {
+    with_lock(e);
+    dep_status status = DEP_OK;
+    *queue = e->running >= e->cap || e->queued > 0;
+    if (atomic_load(&e->closing)) {
+        status = err_set(err, DEP_ERR_CANCELLED, "the program is ending");
+    } else if (*queue && e->queued >= DELEGATE_QUEUED_MAX) {
+        status = err_set(err, DEP_ERR_LIMIT, "%d delegations wait already; wait for some of them first",
+                         DELEGATE_QUEUED_MAX);
+    } else if (*queue) {
+        e->queued++;
+    } else {
+        e->running++;
+    }
+    without_lock(e);
+    return status;
+}
+
+static void give_back(engine *e, bool queue) {
+    with_lock(e);
+    if (queue) {
+        e->queued--;
+    } else {
+        e->running--;
+        engine_launch(e);
+    }
+    without_lock(e);
+}
+
+dep_status engine_start(engine *e, arena *a, const delegate_order *o, str *id, dep_err *err) {
+    run *r;
+    bool queue;
+    join_done(e);
+    TRY(order_prepare(e, arena_new(), o, &r, err));
+    dep_status status = reserve(e, &queue, err);
+    if (status != DEP_OK) {
+        drop(r);
+        return status;
+    }
+    status = order_store(r, queue ? DELEG_QUEUED : DELEG_RUNNING, false, err);
+    if (status != DEP_OK) {
+        give_back(e, queue);
+        drop(r);
+        return status;
+    }
+    *id = str_dup(a, r->id);
+    task *t = engine_add(e, r, o, queue ? DELEG_QUEUED : DELEG_RUNNING);
+    with_lock(e);
+    t->was_queued = queue;
+    t->counted = !queue;
+    bool failed = false;
+    if (queue) {
+        engine_launch(e); // a slot may have become free meanwhile
+    } else {
+        failed = start_thread(t) != 0;
+    }
+    without_lock(e);
+    if (failed) {
+        // It exists, so it ends with a report.
+        report_store(r, DELEG_FAILED, S("no thread could be had for it"));
+        deleg_status ended = r->report.status;
+        drop(r);
+        engine_ended(t, ended);
+    }
+    return DEP_OK;
+}
+
+dep_status engine_queue(engine *e, arena *a, const delegate_order *o, str *id, dep_err *err) {
+    run *r;
+    TRY(order_prepare(e, arena_new(), o, &r, err));
+    dep_status status = order_store(r, DELEG_QUEUED, true, err);
+    if (status == DEP_OK) *id = str_dup(a, r->id);
+    drop(r);
+    return status;
+}
+
+static void run_here(engine *e, run *r, const delegate_order *o, bool queued, delegate_report *ret) {
+    task *t = engine_add(e, r, o, DELEG_RUNNING);
+    run_to_end(r, queued);
+    *ret = r->report;
+    deleg_status status = r->report.status;
+    run_release(r);
+    engine_ended(t, status);
+}
+
+dep_status engine_run(engine *e, arena *a, const delegate_order *o, const delegate_sink *sink,
+                      delegate_report *ret, dep_err *err) {
+    run *r;
+    TRY(order_prepare(e, a, o, &r, err));
+    if (sink) r->sink = sink;
+    dep_status status = order_store(r, DELEG_RUNNING, false, err);
+    if (status != DEP_OK) {
+        run_release(r);
+        return status;
+    }
+    run_here(e, r, o, false, ret);
+    return DEP_OK;
+}
+
+dep_status engine_run_queued(engine *e, arena *a, str id, const delegate_sink *sink, delegate_report *ret,
+                             dep_err *err) {
+    run *r;
+    delegate_order o;
+    TRY(order_requeue(e, a, id, &o, &r, err));
+    if (sink) r->sink = sink;
+    run_here(e, r, &o, true, ret);
+    return DEP_OK;
+}
+
+// --- Waiting, stopping, looking ------------------------------------------------------------------
+
+// With the lock held.
+static size_t count_ended(engine *e, const str *ids, size_t n, bool *ended) {
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++) {
+        ended[i] = find(e, ids[i]) == NULL;
+        count += ended[i];
+    }
+    return count;
+}
+
+bool engine_wait(engine *e, const str *ids, size_t n, bool any, int64_t timeout_ms, bool *ended,
+                 bool (*cancelled)(void *ctx), void *ctx) {
+    const sys_clock *clock = sys_clock_real();
+    int64_t until = clock->mono_ms(clock->ctx) + timeout_ms;
+    for (;;) {
+        with_lock(e);
+        size_t count = count_ended(e, ids, n, ended);
+        bool enough = count == n || (any && count > 0);
+        int64_t left = until - clock->mono_ms(clock->ctx);
+        if (!enough && left > 0) {
+            struct timespec at;
+            clock_gettime(CLOCK_MONOTONIC, &at);
+            int64_t ns = at.tv_nsec + (left < WAIT_LOOK_MS ? left : WAIT_LOOK_MS) * 1000000;
+            at.tv_sec += ns / 1000000000;
+            at.tv_nsec = ns % 1000000000;
+            pthread_cond_timedwait(&e->changed, &e->lock, &at);
+            enough = false;
+            count = count_ended(e, ids, n, ended);
+            enough = count == n || (any && count > 0);
+        }
+        without_lock(e);
+        if (enough) break;
+        if (left <= 0 || (cancelled && cancelled(ctx))) return false;
+    }
+    join_done(e);
+    return true;
+}
+
+// One that waits for a slot ends here; with a thread, that sees the word.
+bool engine_stop_why(engine *e, str id, const char *why) {
+    with_lock(e);
+    task *t = find(e, id);
+    if (t && !atomic_load(&t->stop)) atomic_store(&t->stop, why);
+    bool waits = t && t->status == DELEG_QUEUED;
+    if (waits) {
+        t->status = DELEG_RUNNING; // nobody else takes it
+        e->queued--;
+    }
+    pthread_cond_broadcast(&e->changed);
+    without_lock(e);
+    if (waits) {
+        run *r = t->r;
+        report_store(r, DELEG_STOPPED, str_z(why));
+        drop(r);
+        engine_ended(t, DELEG_STOPPED);
+    }
+    return t != NULL;
+}
+
+bool engine_stop(engine *e, str id) {
+    return engine_stop_why(e, id, "stopped by a person");
+}
+
+void engine_list(engine *e, arena *a, str thread, engine_tasks *ret) {
+    with_lock(e);
+    for (const task *t = e->tasks; t; t = t->next) {
+        if (thread.n && !str_eq(thread, t->thread)) continue;
+        vec_push(a, ret,
+                 ((engine_task){.id = str_dup(a, t->id),
+                                .agent = str_dup(a, t->agent),
+                                .description = str_dup(a, t->description),
+                                .thread = str_dup(a, t->thread),
+                                .status = t->status,
+                                .background = t->background,
+                                .is_main = t->is_main,
+                                .turns = t->turns,
+                                .tool_calls = t->tool_calls,
+                                .started_ms = t->started_ms,
+                                .doing = str_dup(a, str_z(t->doing))}));
+    }
+    without_lock(e);
+}
+
+// --- Beginning and end ---------------------------------------------------------------------------
+
+store_shared *engine_store(engine *e) {
+    return e->store;
+}
+
+// Each delegation holds a few descriptors.
+static void raise_descriptors(void) {
+    struct rlimit l;
+    if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
+        l.rlim_cur = l.rlim_max < 65536 ? l.rlim_max : 65536;
+        (void)setrlimit(RLIMIT_NOFILE, &l);
+    }
+}
+
+static void make_locks(engine *e) {
+    pthread_condattr_t mono;
+    pthread_mutex_init(&e->lock, NULL);
+    pthread_mutex_init(&e->snapshots, NULL);
+    pthread_condattr_init(&mono);
+    pthread_condattr_setclock(&mono, CLOCK_MONOTONIC);
+    pthread_cond_init(&e->changed, &mono);
+    pthread_condattr_destroy(&mono);
+}
+
+static void stop_all(engine *e, const char *why) {
+    arena *a = arena_new();
+    engine_tasks all = {0};
+    engine_list(e, a, (str){0}, &all);
+    for (vec_each(const engine_task, t, &all)) engine_stop_why(e, t->id, why);
+    arena_free(a);
+}
+
+void engine_close(engine *e) {
+    if (!e || e->closed) return;
+    atomic_store(&e->closing, true);
+    stop_all(e, "stopped: the program ended");
+    with_lock(e);
+    while (e->tasks) pthread_cond_wait(&e->changed, &e->lock);
+    without_lock(e);
+    join_done(e);
+    control_end(e);
+    snapshot_release(e, e->shown);
+    snapshot_release(e, e->current);
+    e->shown = e->current = NULL;
+    pthread_cond_destroy(&e->changed);
+    pthread_mutex_destroy(&e->lock);
+    pthread_mutex_destroy(&e->snapshots);
+    e->closed = true;
+}
+
+static void close_deferred(void *e) {
+    engine_close(e);
+}
+
+static dep_status open_store(arena *a, engine *e, workspace *w, dep_err *err) {
+    store *s;
+    size_t interrupted;
+    // A database opened for reading earlier is opened anew for writing: state that cannot be written refuses
+    // everything before the first model call.
+    if (w->store) {
+        store_close(w->store);
+        w->store = NULL;
+    }
+    TRY(store_open(a, w->dirs.state, w->root, false, w->clock, &s, err));
+    TRY(store_run_begin(a, s, &e->run_id, err));
+    TRY(store_recover(s, &interrupted, err));
+    e->socket = store_run_socket(s);
+    e->store = store_share(a, s);
+    return DEP_OK;
+}
+
+dep_status engine_open(arena *a, workspace *w, const engine_sink *sink, engine **ret, dep_err *err) {
+    engine *e = NEW(a, engine);
+    *e = (engine){.a = a, .socket = -1, .wake = -1, .tail = &e->tasks};
+    e->opts = (workspace_opts){.dir = w->root, .getenv = w->getenv, .clock = w->clock, .bodies = w->bodies};
+    if (sink) e->sink = *sink;
+    e->cap = (size_t)w->config.limits.running;
+    TRY(workspace_stamp(w, err)); // reads the switches, with a connection that is closed next
+    TRY(open_store(a, e, w, err));
+    e->net = model_net_new(a, w->clock);
+    e->current = NEW(a, snapshot);
+    *e->current = (snapshot){.w = w, .refs = 1};
+    raise_descriptors();
+    make_locks(e);
+    arena_defer(a, close_deferred, e); // before store and network, which hang on the same arena
+    control_start(e);
+    *ret = e;
+    return DEP_OK;
+}
