@@ -98,6 +98,7 @@ typedef struct {
     int idle_ms, first_byte_ms, connect_ms; // 0: the defaults above
     int retry_base_ms;                      // 0: 500
     str ca_file;
+    str params;     // more members of a request as a JSON object, none of them the client's own; empty: none
     int64_t window; // context window of its models, tokens; 0: ask the server
     model_net *net; // NULL: one of its own
 } model_config;

@@ -45,7 +45,7 @@ static void check_entry(checked *k, agent_entry *e) {
         diags_add(&d,
                   (diag){.severity = SEV_WARNING,
                          .code = "CAP004",
-                         .file = r->at.file,
+                         .file = r->at.file.n ? r->at.file : e->def.file,
                          .line = r->at.line,
                          .column = r->at.column,
                          .msg = str_fmt(k->c->a, "%s \"" STR_FMT "\" is %s: " STR_FMT, r->dimension,

@@ -130,6 +130,7 @@ str anthropic_request_json(arena *a, const model_provider *p, const model_reques
     }
     jw_key(&w, S("messages"));
     write_messages(&w, req->messages);
+    model_params(&w, p);
     jw_end_obj(&w);
     return buf_str(&out);
 }

@@ -45,12 +45,21 @@ dep_status model_open(arena *a, const model_config *c, const sys_clock *clock, m
         .ca_file = str_dup(a, c->ca_file),
         .max_tokens = c->max_tokens ? c->max_tokens : MODEL_MAX_TOKENS_DEFAULT,
         .window = c->window,
+        .params = str_dup(a, c->params),
         .net = c->net,
         .connect_ms = c->connect_ms ? c->connect_ms : MODEL_CONNECT_MS,
         .first_byte_ms = c->first_byte_ms ? c->first_byte_ms : MODEL_FIRST_BYTE_MS,
         .idle_ms = c->idle_ms ? c->idle_ms : MODEL_IDLE_MS,
         .retry_base_ms = c->retry_base_ms ? c->retry_base_ms : MODEL_RETRY_BASE_MS,
     };
+    json *params;
+    if (c->params.n && json_parse(a, p->config.params, 0, &params, err) == DEP_OK &&
+        params->kind == JSON_OBJECT) {
+        p->params = params;
+    } else if (c->params.n) {
+        return err_set(err, DEP_ERR_INVALID, "the parameters of " STR_FMT " are no JSON object",
+                       STR_ARG(p->config.name));
+    }
     if (api->default_url) {
         TRY(check_key(p->config.name, p->config.key, err));
         TRY(http_url_check(a, p->config.url, p->config.key.n > 0, &p->url, err));
@@ -58,6 +67,13 @@ dep_status model_open(arena *a, const model_config *c, const sys_clock *clock, m
     }
     *ret = p;
     return DEP_OK;
+}
+
+void model_params(jw *w, const model_provider *p) {
+    for (const json *v = p->params ? p->params->child : NULL; v; v = v->next) {
+        jw_key(w, v->key);
+        jw_raw(w, v->raw);
+    }
 }
 
 dep_status model_call(model_provider *p, arena *a, const model_request *req, const model_sink *sink,

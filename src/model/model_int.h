@@ -34,7 +34,8 @@ struct model_provider {
     model_config config; // defaults filled in
     http_url url;
     const sys_clock *clock;
-    http_client *http; // NULL for an API without an address
+    http_client *http;  // NULL for an API without an address
+    const json *params; // config.params, read; NULL: none
 };
 
 bool model_cancelled(const model_sink *sink);
@@ -76,5 +77,8 @@ typedef struct {
                                         const model_sink *sink, model_reply *ret, dep_err *err);
 // An error text or code that means: the conversation is longer than the model's window.
 bool model_says_too_long(arena *a, str text);
+// The configured parameters as members of the open object of a request: each client writes them after its
+// own.
+void model_params(jw *w, const model_provider *p);
 // The base address with /v1 (unless it ends in it) and path.
 str model_api_url(arena *a, const model_provider *p, const char *path);

@@ -237,9 +237,18 @@ def test_budgets(box):
         refused = box.run("run", "cost", "x")
         box.exits("no price, no run", refused, REFUSED, err=["fake/one has no price", "deputy config set 'prices."])
         box.equal("nothing was asked", len(server.requests()), 0)
+        box.exits("check says it", box.run("check", "cost"), FINE, out=['cost.yaml:', 'limits "cost" is refused', "fake/one has no price"])
+        box.exits("show says it", box.run("show", "cost"), FINE, out=["does not start", "refused"])
+        box.exits("explain says why", box.run("explain", "cost", "cost"), FINE, out=["limits.cost: 0.00014", "prices without fake/one"])
         box.config.joinpath("deputy/config.yaml").open("a").write("prices: {fake/two: {input: 1, output: 3}}\n")
         run = box.run("run", "cost", "x", "--model", "fake/two", "--json").json()
         box.equal("the model of this run is the one that is measured", (run["status"], len(server.requests())), ("truncated", 2))
+    box.agent("params", "tools: [glob]\n")
+    with box.server([says("Done.")]) as server:
+        box.run("config", "set", "providers.fake.params", "{temperature: 0.2, top_k: 5, service_tier: auto}")
+        box.run("run", "params", "x")
+        body = server.bodies()[0]
+        box.equal("parameters of the provider are sent", (body["temperature"], body["top_k"], body["service_tier"]), (0.2, 5, "auto"))
     box.agent("long", "tools: [glob]\n")
     with box.server([says("Half a sent", stop_reason="max_tokens")]):
         cut = box.run("run", "long", "x")

@@ -64,6 +64,26 @@ static void test_model_anthropic_request__the_first_request(void **state) {
     arena_free(a);
 }
 
+static void test_model_anthropic_request__configured_parameters_follow_ours(void **state) {
+    (void)state;
+    arena *a = arena_new();
+    model_messages m = {0};
+    ADD(a, &m, ROLE_USER, text("x"));
+    model_request req = {.model = S("m"), .messages = &m};
+    model_config c = {.api = S("anthropic"), .params = S("{\"temperature\":0.20,\"a\\\"b\":\"x\"}")};
+    model_provider *p;
+    dep_err err;
+    assert_int_equal(model_open(a, &c, sys_clock_real(), &p, &err), DEP_OK);
+    str body = model_request_json(a, p, &req);
+    assert_true(str_ends(body, S("}]}],\"temperature\":0.20,\"a\\\"b\":\"x\"}")));
+    static const char *const bad[] = {"{", "[1]", "7", "{\"a\":1,\"a\":2}", " "};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        c.params = str_z(bad[i]);
+        assert_int_equal(model_open(a, &c, sys_clock_real(), &p, &err), DEP_ERR_INVALID);
+    }
+    arena_free(a);
+}
+
 static void test_model_anthropic_request__what_is_absent_leaves_nothing(void **state) {
     (void)state;
     arena *a = arena_new();
@@ -192,6 +212,7 @@ static void test_model_anthropic_request__the_key_is_not_in_it(void **state) {
 int main(void) {
     const struct CMUnitTest tests_[] = {
         cmocka_unit_test(test_model_anthropic_request__the_first_request),
+        cmocka_unit_test(test_model_anthropic_request__configured_parameters_follow_ours),
         cmocka_unit_test(test_model_anthropic_request__what_is_absent_leaves_nothing),
         cmocka_unit_test(
             test_model_anthropic_request__results_stand_first_and_assistant_blocks_are_echoed_unchanged),
