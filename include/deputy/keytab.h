@@ -92,7 +92,7 @@ typedef VEC(key_item) key_items;
 // parentheses (*ret then holds what could be split).
 bool keytab_names(arena *a, const ydoc *doc, const ynode *value, key_items *ret);
 void keytab_strings(arena *a, const ynode *value, key_items *ret);
-// A KEY_NUMBER's text in millionths, exactly; false when it is none, or more than 64 bits hold.
+// A KEY_NUMBER's text in millionths, exactly; INT64_MAX when 64 bits cannot hold it. False when it is none.
 bool keytab_micro(str text, int64_t *ret);
 // Finds a row by dotted path without indexes ("mcp.servers.name"), or NULL. The free names of KEY_NAMED_MAPS
 // are left out, as indexes are.

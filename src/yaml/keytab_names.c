@@ -119,16 +119,16 @@ const key_row *keytab_find(const key_table *t, str path) {
 bool keytab_micro(str text, int64_t *ret) {
     str whole, part;
     int64_t micro = 0;
-    bool point = str_cut(text, '.', &whole, &part);
+    bool point = str_cut(text, '.', &whole, &part), over = false;
     if (!whole.n || (point && !part.n) || part.n > KEY_DECIMALS) return false;
     for (size_t i = 0; i < whole.n + KEY_DECIMALS; i++) {
         size_t at = i - whole.n; // behind the point; what is not written there is 0
         char c = i < whole.n ? whole.p[i] : at < part.n ? part.p[at] : '0';
-        if (c < '0' || c > '9' || __builtin_mul_overflow(micro, 10, &micro) ||
-            __builtin_add_overflow(micro, c - '0', &micro))
-            return false;
+        if (c < '0' || c > '9') return false;
+        over = over || __builtin_mul_overflow(micro, 10, &micro) ||
+               __builtin_add_overflow(micro, c - '0', &micro);
     }
-    *ret = micro;
+    *ret = over ? INT64_MAX : micro;
     return true;
 }
 

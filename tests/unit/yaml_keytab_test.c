@@ -57,6 +57,8 @@ static const key_row rows[] = {
     {.name = "color", .type = KEY_ANY},
     {.name = "x-*", .type = KEY_ANY, .help = "Yours."},
     {.name = "price", .type = KEY_NUMBER, .max = 1000},
+    {.name = "share", .type = KEY_NUMBER, .flags = KEY_FROM_MIN, .min = 1, .max = 2},
+    {.name = "calls", .type = KEY_INT, .flags = KEY_UNLIMITED, .min = 1, .max = 9},
     {0},
 };
 static const key_moved moved[] = {
@@ -174,6 +176,19 @@ static void test_yaml_keytab__wrong_types_and_values_are_errors(void **state) {
         {"price: .5\n", "KEY002:2:8:10 e", "must be a number"},
         {"price: 5.\n", "KEY002:2:8:10 e", "must be a number"},
         {"price: 1.2.3\n", "KEY002:2:8:13 e", "must be a number"},
+        {"price: 0.000001\n", "", NULL},
+        {"price: 0.0000001\n", "KEY002:2:8:17 e", "6 digits behind it"},
+        {"price: 1000.000001\n", "KEY003:2:8:19 e", "at most 1000"},
+        {"price: 99999999999999999999\n", "KEY003:2:8:28 e", "at most 1000"},
+        {"share: 1\n", "", NULL},
+        {"share: 2.000000\n", "", NULL},
+        {"share: 0.999999\n", "KEY003:2:8:16 e", "at least 1 and at most 2"},
+        {"share: 2.000001\n", "KEY003:2:8:16 e", "at most 2"},
+        {"calls: 9\n", "", NULL},
+        {"calls: unlimited\n", "", NULL},
+        {"calls: 10\n", "KEY003:2:8:10 e", "from 1 to 9"},
+        {"calls: Unlimited\n", "KEY002:2:8:17 e", "or `unlimited`"},
+        {"maxTurns: unlimited\n", "KEY002:2:11:20 e", "whole number"},
         {"price: nan\n", "KEY002:2:8:11 e", "must be a number"},
         {"price: [1]\n", "KEY002:2:8:11 e", "a number, not a list"},
         {"price:\n", "KEY002:2:1:6 e", "no value"},
@@ -430,6 +445,11 @@ static void test_yaml_keytab__the_schema_says_what_the_table_says(void **state) 
     expect(j, "properties/price/type", "\"number\"");
     expect(j, "properties/price/exclusiveMinimum", "0");
     expect(j, "properties/price/maximum", "1000");
+    expect(j, "properties/share/minimum", "1");
+    assert_null(at(j, "properties/share/exclusiveMinimum"));
+    expect(j, "properties/calls/anyOf/0/type", "\"integer\"");
+    expect(j, "properties/calls/anyOf/0/maximum", "9");
+    expect(j, "properties/calls/anyOf/1/const", "\"unlimited\"");
     expect(j, "properties/maxTurns/type", "\"integer\"");
     expect(j, "properties/maxTurns/minimum", "1");
     expect(j, "properties/maxTurns/maximum", "100");
