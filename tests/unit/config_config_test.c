@@ -96,6 +96,22 @@ static void test_config_config__every_limit_arrives_and_only_goes_down(void **st
     }
 }
 
+static void test_config_config__the_bounds_are_these(void **state) {
+    (void)state;
+    static const struct {
+        const char *path;
+        int64_t min, max;
+    } rows[] = {{"limits.running", 1, 1000},           {"limits.turns", 1, 10000},
+                {"limits.minutes", 1, 10080},          {"limits.tokens", 1, 1000000000},
+                {"limits.cost", 0, 1000000},           {"retention.days", 0, 36500},
+                {"retention.count", 0, 10000000},      {"prices.input", 0, 1000000},
+                {"providers.window", 1024, 100000000}, {"providers.params", 0, 16}};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const key_row *row = keytab_find(config_keys(), str_z(rows[i].path));
+        if (!row || row->min != rows[i].min || row->max != rows[i].max) fail_msg("%s", rows[i].path);
+    }
+}
+
 // What the system's file may say and no clone's: then every number is lower.
 static void test_config_config__only_the_system_says_unlimited(void **state) {
     (void)state;
@@ -124,9 +140,11 @@ static void test_config_config__only_the_system_says_unlimited(void **state) {
         assert_int_equal(*limit_of(&r.c, row->name), word ? CONFIG_UNLIMITED : dflt);
         assert_int_equal(r.d.errors, !word);
         if (word) {
+            add(&r, false, text); // not even then
+            assert_int_equal(r.d.errors, 1);
             add(&r, false, str_fmt(r.a, "limits: {%s: %lld}\n", row->name, (long long)row->max));
             assert_int_equal(*limit_of(&r.c, row->name), row->max);
-            assert_int_equal(r.d.errors, 0);
+            assert_int_equal(r.d.errors, 1);
         }
         arena_free(r.a);
         arena_free(a);
@@ -435,6 +453,7 @@ static void test_config_config__variables_expand_once_and_missing_ones_are_named
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_config_config__every_limit_arrives_and_only_goes_down),
+        cmocka_unit_test(test_config_config__the_bounds_are_these),
         cmocka_unit_test(test_config_config__only_the_system_says_unlimited),
         cmocka_unit_test(test_config_config__every_other_key_arrives_with_its_place),
         cmocka_unit_test(test_config_config__system_keys_of_a_workspace_are_errors_and_not_read),

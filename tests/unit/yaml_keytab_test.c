@@ -511,6 +511,8 @@ static void test_yaml_keytab__the_reference_has_a_table_for_each_level(void **st
         "### `mcp.servers`\n\n| Key |",
         "| `url` (required) | text |  | system file |  |\n",
         "| `skills` | list or text, ≤ 3 entries |",
+        "| `share` | number, from 1, ≤ 2 |",
+        "| `calls` | whole number, 1–9, or `unlimited` |",
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (str_find(s, str_z(parts[i])) == SIZE_MAX) printf("absent: %s\n" STR_FMT, parts[i], STR_ARG(s));
