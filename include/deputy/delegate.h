@@ -30,7 +30,7 @@ enum {
     DELEGATE_RUNNING_MAX = 1000, // what the config may say
     DELEGATE_QUEUED_MAX = 1000,  // waiting for a slot in one process
     DELEGATE_CONTINUE_MAX = 3,   // times an answer cut at its length limit is asked to go on
-    DELEGATE_SAME_WARN = 3,      // the same call so many times in a row is not run, and the model is told
+    DELEGATE_SAME_WARN = 3,      // the same call in so many answers in a row is not run, and the model is told
     DELEGATE_SAME_END = 6,       // so many times: the run ends as truncated
     DELEGATE_WINDOW = 32768,     // context window where neither config nor provider says one
     DELEGATE_FOLD_PERCENT = 80,  // of the window: older tool results are folded

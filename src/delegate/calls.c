@@ -167,13 +167,18 @@ static bool denied(run *r, const model_block *call, str *text) {
     return true;
 }
 
-// The same call again and again leads nowhere. Waiting for others and looking after them may repeat.
+// The same call answer after answer leads nowhere; in one answer it may stand twice. Waiting for others and
+// looking after them may repeat. Returns in how many answers in a row it was made, this one included.
 static int count_same(run *r, const model_block *call) {
     if (str_eq(call->name, S("TaskWait")) || str_eq(call->name, S("TaskList"))) return 0;
     str key = str_fmt(r->turn, STR_FMT " " STR_FMT, STR_ARG(call->name), STR_ARG(call->input));
-    if (str_eq(key, r->same_call)) return ++r->same;
-    r->same_call = str_dup(r->a, key);
-    return r->same = 1;
+    uint64_t hash = str_hash(key);
+    int times = 1;
+    for (vec_each(const repeated, p, &r->repeated))
+        if (p->hash == hash && p->size == key.n) times = p->times + 1;
+    vec_push(r->a, &r->now, ((repeated){hash, key.n, times}));
+    if (times > r->same) r->same = times;
+    return times;
 }
 
 static void note_memory(run *r, const memory_written *written) {
@@ -218,11 +223,11 @@ static void run_call(run *r, const model_block *call, model_message *results) {
     }
     int same = count_same(r, call);
     if (same >= DELEGATE_SAME_WARN) {
-        text =
-            str_fmt(r->turn,
-                    "Not run: you have made this same call %d times in a row, and its result stands above. "
-                    "Do something else, or write your report.",
-                    same);
+        text = str_fmt(
+            r->turn,
+            "Not run: you have made this same call in %d answers in a row, and its result stands above. "
+            "Do something else, or write your report.",
+            same);
         answer(r, call, results, text, true, started);
         return;
     }
@@ -251,6 +256,9 @@ static void run_call(run *r, const model_block *call, model_message *results) {
 bool run_calls(run *r, const model_blocks *blocks, model_message *results) {
     size_t n = 0;
     r->started = (started_tasks){0};
+    r->repeated = r->now;
+    r->now = (repeated_calls){0};
+    r->same = 0;
     if (r->is_main) tasks_start(r, blocks);
     for (vec_each(const model_block, b, blocks)) {
         if (b->kind != BLOCK_TOOL_USE) continue;

@@ -107,6 +107,13 @@ typedef struct {
 } started_task;
 typedef VEC(started_task) started_tasks;
 
+typedef struct {
+    uint64_t hash;
+    size_t size;
+    int times; // answers in a row
+} repeated;
+typedef VEC(repeated) repeated_calls;
+
 struct run {
     engine *e;
     snapshot *snap;
@@ -132,12 +139,12 @@ struct run {
     model_usage before; // spent by those
     int64_t turns_before, ms_before, cost_before;
     int64_t started_mono;
-    int64_t tool_bytes;      // results so far
-    str last_text;           // of the newest answer that had text
-    int continued;           // answers in a row that were cut at their length limit
-    str same_call;           // the last call, to see it repeated
-    int same;                // times in a row
-    const model_block *call; // that is being run
+    int64_t tool_bytes;           // results so far
+    str last_text;                // of the newest answer that had text
+    int continued;                // answers in a row that were cut at their length limit
+    repeated_calls repeated, now; // calls of the answer before, and of this one
+    int same;                     // the most answers in a row that one call of this answer was in
+    const model_block *call;      // that is being run
     started_tasks started;
     strs delivering; // reports in the results of this answer
     bool wrap_up;    // the last call that the turns allow has been announced

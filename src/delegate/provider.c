@@ -42,6 +42,7 @@ dep_status delegate_model_open(arena *a, workspace *w, str model, model_net *net
         mc.url = p->url;
         mc.max_tokens = p->max_tokens;
         mc.window = p->window;
+        mc.params = p->params;
         mc.ca_file = p->ca_file;
         if (config_expand(a, p->key, w->getenv, &mc.key, err) != DEP_OK) {
             err_prefix(err, "the key of the provider \"" STR_FMT "\"", STR_ARG(provider));

@@ -126,8 +126,8 @@ static bool answer_calls(run *r, const model_reply *reply) {
     r->delivering = (strs){0};
     activity_flush(r, false);
     if (more) return true;
-    return end_truncated(
-        r, str_fmt(r->a, "identical calls: the same call was made %d times in a row", DELEGATE_SAME_END));
+    return end_truncated(r, str_fmt(r->a, "identical calls: the same call was made in %d answers in a row",
+                                    DELEGATE_SAME_END));
 }
 
 // True: the loop goes on.

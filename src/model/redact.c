@@ -1,7 +1,7 @@
 // redact: secrets taken out of text (rule B27), in one pass and also across chunk edges. A secret is
-// recognised raw, with any of its bytes percent-encoded, with any of its characters escaped as in JSON, and
-// inside base64 (both alphabets, all three alignments). The streaming form is the only one; the whole-text
-// form is one feed. Knows nothing of where secrets come from.
+// recognised raw, with any of its bytes percent-encoded, with any of its characters escaped as in JSON, once
+// or twice, and inside base64 (both alphabets, all three alignments). The streaming form is the only one; the
+// whole-text form is one feed. Knows nothing of where secrets come from.
 #include <deputy/model.h>
 
 enum {
@@ -120,6 +120,32 @@ static unit unit_json(str s) {
     return unit_raw(s);
 }
 
+// JSON within a string of JSON, as the arguments of a call stand in some APIs: what one decoding gives is
+// decoded once more.
+static unit unit_json_twice(str s) {
+    enum { INNER_MAX = 12 }; // \\uXXXX\\uXXXX
+    char inner[INNER_MAX + 4];
+    size_t ends[INNER_MAX + 4], n = 0, at = 0;
+    bool open = false; // the text ends within what may be one unit
+    while (n < INNER_MAX && at < s.n) {
+        unit u = unit_json(str_sub(s, at, s.n));
+        open = u.length == 0;
+        if (open) break;
+        at += u.length;
+        for (size_t i = 0; i < u.n; i++) {
+            inner[n] = u.bytes[i];
+            ends[n++] = at;
+        }
+        if (inner[0] != '\\') return u; // no inner escape
+    }
+    if (!n) return (unit){0};
+    unit v = unit_json(str_n(inner, n));
+    // Too little to tell, unless there is more than any unit needs.
+    if (v.length == 0 || (v.length > n)) return open || at >= s.n ? (unit){0} : unit_json(s);
+    v.length = ends[v.length - 1];
+    return v;
+}
+
 // Reads s unit by unit against the secret.
 static found match_units(str s, str secret, unit (*next)(str)) {
     size_t at = 0, done = 0;
@@ -161,6 +187,7 @@ static found match(const redactor *r, str s) {
         longer(&best, match_units(s, k->raw, unit_raw));
         longer(&best, match_units(s, k->raw, unit_url));
         longer(&best, match_units(s, k->raw, unit_json));
+        longer(&best, match_units(s, k->raw, unit_json_twice));
         for (size_t j = 0; j < B64_ALIGNMENTS; j++)
             if (k->b64[j].n) longer(&best, match_b64(s, k->b64[j]));
     }

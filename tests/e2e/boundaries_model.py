@@ -78,15 +78,15 @@ def test_the_bytes_of_all_results(box):
     frame = len("     1\t\n")
     box.write("k.txt", "x" * (1024 - frame))
     box.agent("one", "tools: [read]\n")
-    read = calls("read", {"path": "k.txt"})
-    with box.server([read, read, read, says("done")]) as server:
+    reads = [calls("read", {"path": "k.txt", "limit": n}) for n in (1, 2, 3)]
+    with box.server([*reads, says("done")]) as server:
         box.config.joinpath("deputy/config.yaml").open("a").write("limits: {runKiB: 2}\n")
         box.exits("it goes on", box.run("run", "one", "x"), FINE, out="done")
         first, second, third = answers(server)
         box.equal("what fits comes whole", (len(first), len(second)), (1024, 1024))
         box.check("one byte more is cut, and said", third.startswith("\n[cut: the tool results of this run") and "2048" in third, third)
     box.write("k.txt", "x" * (1025 - frame))
-    with box.server([read, read, says("done")]) as server:
+    with box.server([*reads[:2], says("done")]) as server:
         box.config.joinpath("deputy/config.yaml").open("a").write("limits: {runKiB: 2}\n")
         box.run("run", "one", "x")
         first, second = answers(server)
@@ -136,9 +136,9 @@ def test_a_disk_that_fills_up(box):
     """Wherever it becomes full: a run that cannot be recorded is not begun, and what was begun hands its report over."""
     box.agent("one", "tools: [read]\n", layer="system")
     box.write("big.txt", ("needle " * 20 + "\n") * 1500)
-    script = [*[calls("read", {"path": "big.txt"})] * 3, says("the last words")]
+    script = [*[calls("read", {"path": "big.txt", "limit": 2000 + n}) for n in range(3)], says("the last words")]
     lost = 0
-    for kib in range(48, 128, 8):
+    for kib in range(64, 400, 16):
         with box.server(script) as server:
             run = box.run("run", "one", "x", "--json", env={"XDG_STATE_HOME": str(box.top / f"state{kib}")},
                           preexec_fn=no_larger_than(kib * 1024))

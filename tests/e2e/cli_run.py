@@ -250,9 +250,14 @@ def test_budgets(box):
         body = server.bodies()[0]
         box.equal("parameters of the provider are sent", (body["temperature"], body["top_k"], body["service_tier"]), (0.2, 5, "auto"))
     box.agent("long", "tools: [glob]\n")
-    with box.server([says("Half a sent", stop_reason="max_tokens")]):
+    with box.server([says(part, stop_reason="max_tokens") for part in ("Half ", "a ", "sent", "en")]) as server:
         cut = box.run("run", "long", "x")
-        box.exits("the provider's length", cut, ERRORS, out="Half a sent", err=["truncated", "max_tokens"])
+        box.exits("the provider's length, after three continuations", cut, ERRORS, out="Half a senten",
+                  err=["truncated", "max_tokens", "after 3 continuations"])
+        box.equal("each part was sent back before it was asked to go on", [m["role"] for m in server.bodies()[3]["messages"]],
+                  ["user", "assistant"] * 3 + ["user"])
+    with box.server([says("Half a sent", stop_reason="max_tokens"), says("ence.")]):
+        box.exits("an answer that was continued is whole", box.run("run", "long", "x"), FINE, out="Half a sentence.")
     with box.server([says("I cannot.", stop_reason="refusal")]):
         box.exits("a refusal", box.run("run", "long", "x"), ERRORS, out="I cannot.", err=["failed", "refusal"])
     box.run("config", "set", "limits.turns", "2")
@@ -365,14 +370,20 @@ def test_escapes(box):
 
 
 def test_the_main_role(box):
-    with box.server([calls("Task", {"agent": "explorer", "task": "x"}), says("done")]) as server:
+    with box.server([calls("Task", {"agent": "explorer", "task": "look"}), says("found </report> it"), says("done")]) as server:
         run = box.run("run", "main", "x", "--json").json()
-        first, second = server.bodies()
+        first, child, second = server.bodies()
     box.equal("it runs as itself", (run["status"], run["agent"]), ("completed", "main"))
     box.equal("with the prompt of its role", "".join(p["text"] for p in first["system"]), box.run("prompt", "main").out)
     box.check("which is not a delegate's", first["system"][0]["text"] != box.run("prompt", "main", "--role", "delegate").out)
-    box.check("it cannot delegate yet", "Task" not in tool_names(first)
-              and "ou do not have" in result_text(results_of(second)[0]), results_of(second))
+    box.check("a subagent got the task and nothing else", "look" in child["messages"][0]["content"][0]["text"]
+              and "Task" not in tool_names(child), child)
+    task = next(t for t in first["tools"] if t["name"] == "Task")
+    box.check("who can be chosen stands in the tool", "explorer" in task["input_schema"]["properties"]["agent"]["enum"]
+              and "main" not in task["input_schema"]["properties"]["agent"]["enum"] and "- explorer: " in task["description"], task)
+    result = result_text(results_of(second)[0])
+    box.check("its report came back as data", "found &lt;/report> it" in result and 'status="completed"' in result, result)
+    box.equal("and is listed with the delegations", [t["agent"] for t in box.run("tasks", "--json").json()], ["explorer"])
 
 
 def test_state_that_cannot_be_written(box):

@@ -300,8 +300,25 @@ static void test_capability_resolve__only_main_delegates(void **state) {
     (void)state;
     resolved r = grant_start();
     grant_parse(&r, LAYER_BUILTIN, S("tools: [read, glob]\nresident: [read]\n"));
+    // Nobody to hand a task to: no tool for it.
+    grant_resolve(&r, ROLE_MAIN);
+    assert_tools(&r, "read -glob available_tools load_tools");
+    assert_row(&r, "tools", "Task", ITEM_MISSING, "nobody to hand a task to");
+    vec_push(r.a, &r.h.agents, (host_agent){S("explorer"), S("Looks.\n</tools> around")});
+    vec_push(r.a, &r.h.agents, (host_agent){S("writer"), S("")});
     grant_resolve(&r, ROLE_MAIN);
     assert_tools(&r, "read -glob Task TaskWait TaskList TaskStop available_tools load_tools");
+    const grant_tool *task = grant_find(&r.g, S("Task"));
+    assert_true(str_find(task->schema, S("\"enum\":[\"explorer\",\"writer\"]")) != SIZE_MAX);
+    assert_true(str_ends(task->description, S("\n- explorer: Looks. </tools> around\n- writer")));
+    // Labels have a bound, names have none.
+    for (int i = 0; i < 50; i++)
+        vec_push(r.a, &r.h.agents, (host_agent){str_fmt(r.a, "a%d", i), str_fmt(r.a, "%*s", 1000, "x")});
+    grant_resolve(&r, ROLE_MAIN);
+    task = grant_find(&r.g, S("Task"));
+    assert_true(task->description.n < TASK_LABELS_MAX + 2 * TASK_LABEL_CHARS + 64);
+    assert_true(str_ends(task->description, S(" more, by name only")));
+    assert_true(str_find(task->schema, S("\"a49\"")) != SIZE_MAX);
     grant_resolve(&r, ROLE_DELEGATE);
     assert_tools(&r, "read -glob available_tools load_tools");
     const char *const quartet[] = {"Task", "TaskWait", "TaskList", "TaskStop"};
@@ -311,7 +328,7 @@ static void test_capability_resolve__only_main_delegates(void **state) {
     }
     grant_resolve(&r, ROLE_MAIN);
     assert_tools(&r, "read -glob available_tools load_tools");
-    assert_row(&r, "tools", "Task", ITEM_MISSING, "not yet");
+    assert_row(&r, "tools", "Task", ITEM_MISSING, "toolset");
     arena_free(r.a);
 }
 

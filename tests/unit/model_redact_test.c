@@ -42,6 +42,11 @@ static void test_model_redact__every_form_of_a_secret_is_taken_out(void **state)
         {S_INIT("pass😀word"), S_INIT("pass\\ud83d\\ude00word"), S_INIT("***")},
         {S_INIT("pass😀word"), S_INIT("pass\\ud83d\\u0041word"), S_INIT("pass\\ud83d\\u0041word")},
         {S_INIT("\\uXYZ_"), S_INIT("a \\uXYZ_ b"), S_INIT("a *** b")},
+        // JSON in a string of JSON.
+        {S_INIT("p\"q\\r/s\n"), S_INIT("{\"raw\":\"{\\\"k\\\":\\\"p\\\\\\\"q\\\\\\\\r/s\\\\n\\\"}\"}"),
+         S_INIT("{\"raw\":\"{\\\"k\\\":\\\"***\\\"}\"}")},
+        {S_INIT("tok<>&é"), S_INIT("\\\"tok\\\\u003c\\\\u003E\\\\u0026\\\\u00e9\\\""), S_INIT("\\\"***\\\"")},
+        {S_INIT("pass😀word"), S_INIT("pass\\\\ud83d\\\\ude00word"), S_INIT("***")},
         // printf '%s' 'user:secret-value' | base64, and with one and two bytes more in front
         {S_INIT("secret-value"), S_INIT("Basic dXNlcjpzZWNyZXQtdmFsdWU="), S_INIT("Basic dXNlcjp***U=")},
         {S_INIT("secret-value"), S_INIT("Basic dXNlcnM6c2VjcmV0LXZhbHVl"), S_INIT("Basic dXNlcnM6***")},

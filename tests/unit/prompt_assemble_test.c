@@ -328,6 +328,7 @@ static void test_prompt_assemble__a_main_agent_hears_of_delegating_when_it_can(v
         without.tools[toolspec_index(toolspec_find(str_z(quartet[i])))] = false;
         with.tools[toolspec_index(toolspec_find(str_z(quartet[i])))] = true;
     }
+    vec_push(a, &with.agents, ((host_agent){S("explorer"), S("Looks around.")}));
     assert_int_equal(str_find(assembled(a, &def, &without, ROLE_MAIN).text, S("subagent")), SIZE_MAX);
     assert_true(str_find(assembled(a, &def, &with, ROLE_MAIN).text, S("with Task")) != SIZE_MAX);
     assert_int_equal(str_find(assembled(a, &def, &with, ROLE_DELEGATE).text, S("Task")), SIZE_MAX);

@@ -33,8 +33,9 @@ static void test_tools_call__a_tool_that_is_not_granted_is_not_there(void **stat
 static void test_tools_call__every_row_with_a_body_has_one_and_no_other(void **state) {
     ws_fixture *f = *state;
     static const char *const here[] = {
-        "read",         "glob",        "grep",          "use_skill",       "todo",      "kb_search",
-        "memory_write", "memory_read", "memory_search", "available_tools", "load_tools"};
+        "read",         "glob",        "grep",          "use_skill",       "todo",       "kb_search",
+        "memory_write", "memory_read", "memory_search", "available_tools", "load_tools", "Task",
+        "TaskWait",     "TaskList",    "TaskStop",      "read_result"};
     size_t n;
     const tool_spec *all = toolspec_all(&n);
     for (size_t i = 0; i < n; i++) {

@@ -40,8 +40,9 @@ static void test_toolspec_toolspec__rows_are_in_the_agreed_order_and_sound(void 
 static void test_toolspec_toolspec__bodies_exist_for_exactly_these(void **state) {
     (void)state;
     static const char *const here[] = {
-        "read",         "glob",        "grep",          "use_skill",       "todo",      "kb_search",
-        "memory_write", "memory_read", "memory_search", "available_tools", "load_tools"};
+        "read",         "glob",        "grep",          "use_skill",       "todo",       "kb_search",
+        "memory_write", "memory_read", "memory_search", "available_tools", "load_tools", "Task",
+        "TaskWait",     "TaskList",    "TaskStop",      "read_result"};
     size_t n, found = 0;
     const tool_spec *all = toolspec_all(&n);
     for (size_t i = 0; i < n; i++) {
