@@ -10,6 +10,7 @@ typedef struct {
     dep_err err;
     bool may_retry;
     int64_t wait_ms; // what the server asked for; -1: nothing
+    int answered;    // status of HTTP; 0: no answer
 } attempt_end;
 
 typedef struct {
@@ -43,6 +44,20 @@ str model_api_url(arena *a, const model_provider *p, const char *path) {
     // Base addresses are often copied with their version.
     const char *version = str_ends(p->url.base, S("/v1")) ? "" : "/v1";
     return str_fmt(a, STR_FMT "%s%s", STR_ARG(p->url.base), version, path);
+}
+
+str model_url_segment(arena *a, str s) {
+    buf out = buf_new(a, 0);
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned char c = (unsigned char)s.p[i];
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+                     c == '.' || c == '_' || c == '~';
+        if (plain)
+            buf_addc(&out, (char)c);
+        else
+            buf_addf(&out, "%%%02X", c);
+    }
+    return buf_str(&out);
 }
 
 // How the servers in use say that the conversation does not fit.
@@ -97,8 +112,9 @@ static void estimate_usage(str body, model_reply *ret) {
 
 static attempt_end attempt(model_provider *p, arena *a, const model_wire *w, const model_sink *sink,
                            model_reply *ret) {
-    str headers[MODEL_HEADERS_MAX] = {S("content-type: application/json"), S("user-agent: deputy")};
-    size_t n = 2;
+    str headers[MODEL_HEADERS_MAX] = {S("user-agent: deputy")};
+    size_t n = 1;
+    if (!w->get) headers[n++] = S("content-type: application/json");
     headers[n++] = w->json_answer ? S("accept: application/json") : S("accept: text/event-stream");
     for (size_t i = 0; i < w->n_headers && n < MODEL_HEADERS_MAX; i++) headers[n++] = w->headers[i];
     feeding f = {.wire = w, .stream = w->open(a, p, sink)};
@@ -107,12 +123,13 @@ static attempt_end attempt(model_provider *p, arena *a, const model_wire *w, con
         .loopback = p->url.loopback,
         .headers = headers,
         .n_headers = n,
+        .get = w->get,
         .body = w->body,
         .ca_file = p->config.ca_file,
         .connect_ms = p->config.connect_ms,
         .first_byte_ms = p->config.first_byte_ms,
         .idle_ms = p->config.idle_ms,
-        .max_body = MODEL_REPLY_MAX,
+        .max_body = w->json_answer ? MODEL_JSON_MAX : MODEL_REPLY_MAX,
         .max_error_body = MODEL_ERROR_BODY_MAX,
         .cancelled = sink ? sink->cancelled : NULL,
         .cancelled_ctx = sink ? sink->ctx : NULL,
@@ -123,6 +140,7 @@ static attempt_end attempt(model_provider *p, arena *a, const model_wire *w, con
     http_response r;
     dep_status status = http_send(p->http, a, &rq, &r, &end.err);
     end.may_retry = r.may_retry;
+    end.answered = r.status;
     if (status == DEP_OK && r.status != 200) {
         settle_answer(a, p, w, &r, ret, &end);
         return end;
@@ -142,11 +160,13 @@ static attempt_end attempt(model_provider *p, arena *a, const model_wire *w, con
     return end;
 }
 
-dep_status model_attempts(model_provider *p, arena *a, const model_wire *w, const model_sink *sink,
-                          model_reply *ret, dep_err *err) {
+// answered: the HTTP status of the last attempt; may be NULL.
+static dep_status attempts(model_provider *p, arena *a, const model_wire *w, const model_sink *sink,
+                           model_reply *ret, int *answered, dep_err *err) {
     for (int n = 0;; n++) {
         *ret = (model_reply){0};
         attempt_end end = attempt(p, a, w, sink, ret);
+        if (answered) *answered = end.answered;
         if (end.status == DEP_OK) return DEP_OK;
         if (end.status == DEP_ERR_CANCELLED) return err_set(err, DEP_ERR_CANCELLED, "stopped");
         int64_t wait = end.wait_ms >= 0 ? end.wait_ms : model_backoff_ms(p, n);
@@ -164,4 +184,75 @@ dep_status model_attempts(model_provider *p, arena *a, const model_wire *w, cons
             text = str_fmt(a, STR_FMT " (after %d attempts)", STR_ARG(text), n + 1);
         return err_set(err, end.status, STR_FMT ": " STR_FMT, STR_ARG(p->config.name), STR_ARG(text));
     }
+}
+
+dep_status model_attempts(model_provider *p, arena *a, const model_wire *w, const model_sink *sink,
+                          model_reply *ret, dep_err *err) {
+    return attempts(p, a, w, sink, ret, NULL, err);
+}
+
+// --- One JSON document -----------------------------------------------------------------------------------
+
+// The wire of a GET: collects the body, which becomes the one text block of the reply.
+typedef struct {
+    arena *a;
+    buf text;
+} document;
+
+static void *document_open(arena *a, const model_provider *p, const model_sink *sink) {
+    (void)p, (void)sink;
+    document *d = NEW(a, document);
+    *d = (document){.a = a, .text = buf_new(a, MODEL_JSON_MAX)};
+    return d;
+}
+
+static dep_status document_feed(void *s, str bytes, bool *done, dep_err *err) {
+    (void)done, (void)err;
+    buf_add(&((document *)s)->text, bytes);
+    return DEP_OK;
+}
+
+static dep_status document_end(void *s, bool whole, model_reply *ret, dep_err *err) {
+    (void)whole, (void)err;
+    document *d = s;
+    model_block b = {.kind = BLOCK_TEXT, .text = buf_str(&d->text)};
+    vec_push(d->a, &ret->blocks, b);
+    return DEP_OK;
+}
+
+static model_stream_facts document_facts(const void *s) {
+    (void)s;
+    return (model_stream_facts){.has_usage = true}; // nothing to estimate
+}
+
+static bool never_passes(str type) {
+    (void)type;
+    return false;
+}
+
+dep_status model_get_json(model_provider *p, arena *a, str url, const str *headers, size_t n,
+                          const model_sink *sink, json **ret, dep_err *err) {
+    model_wire wire = {.url = url,
+                       .headers = headers,
+                       .n_headers = n,
+                       .json_answer = true,
+                       .get = true,
+                       .open = document_open,
+                       .feed = document_feed,
+                       .end = document_end,
+                       .facts = document_facts,
+                       .error_passes = never_passes};
+    model_reply reply;
+    int answered = 0;
+    dep_status status = attempts(p, a, &wire, sink, &reply, &answered, err);
+    if (status == DEP_ERR_PROVIDER && (answered == 404 || answered == 405)) {
+        if (err) err->status = DEP_ERR_NOT_FOUND;
+        return DEP_ERR_NOT_FOUND;
+    }
+    TRY(status);
+    dep_err why;
+    if (json_parse(a, reply.blocks.p[0].text, MODEL_JSON_MAX, ret, &why) != DEP_OK)
+        return err_set(err, DEP_ERR_PROVIDER, STR_FMT ": the answer is not JSON (%s)",
+                       STR_ARG(p->config.name), why.msg);
+    return DEP_OK;
 }

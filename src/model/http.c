@@ -146,9 +146,13 @@ static dep_status set_up(http_client *c, arena *a, const http_request *rq, dep_e
 #define SET(option, value)                                                                                   \
     if (bad == CURLE_OK) bad = c->curl.easy_setopt(c->easy, (option), (value))
     SET(CURLOPT_URL, str_cz(a, rq->url));
-    SET(CURLOPT_POST, 1L);
-    SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)rq->body.n);
-    SET(CURLOPT_POSTFIELDS, rq->body.n ? rq->body.p : "");
+    if (rq->get) {
+        SET(CURLOPT_HTTPGET, 1L);
+    } else {
+        SET(CURLOPT_POST, 1L);
+        SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)rq->body.n);
+        SET(CURLOPT_POSTFIELDS, rq->body.n ? rq->body.p : "");
+    }
     SET(CURLOPT_HTTPHEADER, c->headers);
     SET(CURLOPT_WRITEFUNCTION, on_body);
     SET(CURLOPT_WRITEDATA, c);

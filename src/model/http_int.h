@@ -1,4 +1,4 @@
-// http: one POST at a time whose answer streams. Time-outs, cancellation and limits are ours; proxies,
+// http: one request at a time whose answer streams. Time-outs, cancellation and limits are ours; proxies,
 // certificates and connection reuse are libcurl's. Private to src/model. One thread at a time.
 #pragma once
 #include <deputy/arena.h>
@@ -27,6 +27,7 @@ typedef struct {
     bool loopback;      // no proxy: what is meant for this machine stays on it
     const str *headers; // "name: value"
     size_t n_headers;
+    bool get; // GET, without a body; else POST
     str body;
     str ca_file; // empty: libcurl's
     int connect_ms, first_byte_ms, idle_ms;

@@ -11,6 +11,8 @@ enum {
         60000,                 // a server that asks for more is not waited for: the call fails and says so
     MODEL_MESSAGE_CHARS = 500, // of an error text that a server sent
     MODEL_HEADERS_MAX = 8,
+    MODEL_WINDOW_MAX = 1000 * 1000000, // tokens; more is a server's mistake
+    MODEL_JSON_MAX = 16 << 20,         // bytes of an answer that is one JSON document
 };
 
 // One API. `call` may assume a checked configuration.
@@ -62,7 +64,8 @@ typedef struct {
     const str *headers; // beside content-type, accept and user-agent
     size_t n_headers;
     str body;
-    bool json_answer; // one JSON document is expected, no stream
+    bool json_answer; // one JSON document of at most MODEL_JSON_MAX is expected, no stream
+    bool get;         // GET without a body
     // A new state machine for each attempt; texts of the reply live in a. sink may be NULL.
     void *(*open)(arena *a, const model_provider *p, const model_sink *sink);
     // Bytes of the body of a 200. *done when no more is needed. Errors: PROVIDER, LIMIT.
@@ -75,6 +78,11 @@ typedef struct {
 } model_wire;
 [[nodiscard]] dep_status model_attempts(model_provider *p, arena *a, const model_wire *w,
                                         const model_sink *sink, model_reply *ret, dep_err *err);
+// One GET with its retries, for what a server tells about itself; the document lives in a. headers: beside
+// accept and user-agent. Errors: NOT_FOUND when the server answers 404 or 405, PROVIDER when the answer is no
+// JSON document, LIMIT, and those of model_call.
+[[nodiscard]] dep_status model_get_json(model_provider *p, arena *a, str url, const str *headers, size_t n,
+                                        const model_sink *sink, json **ret, dep_err *err);
 // An error text or code that means: the conversation is longer than the model's window.
 bool model_says_too_long(arena *a, str text);
 // The configured parameters as members of the open object of a request: each client writes them after its
@@ -82,3 +90,5 @@ bool model_says_too_long(arena *a, str text);
 void model_params(jw *w, const model_provider *p);
 // The base address with /v1 (unless it ends in it) and path.
 str model_api_url(arena *a, const model_provider *p, const char *path);
+// As a segment of a path: everything but letters, digits, '-', '.', '_' and '~' percent-encoded.
+str model_url_segment(arena *a, str s);

@@ -3,8 +3,8 @@
     fake_anthropic.py SCRIPT.json [--record FILE.jsonl] [--port N]
 
 Prints `port N` and serves 127.0.0.1 until it is ended. SCRIPT is {"replies": [REPLY, …], "repeat": false}; each POST of
-/v1/messages takes the next REPLY; `repeat` starts again after the last, without it further requests get a 500. With --record
-every request is one line of FILE: {"n", "connection", "path", "headers", "body"}; `connection` numbers TCP connections.
+/v1/messages and each GET of /v1/models/… takes the next REPLY; `repeat` starts again after the last, without it further requests get a 500. With --record
+every request is one line of FILE: {"n", "connection", "method", "path", "headers", "body"}; `connection` numbers TCP connections.
 
 A REPLY is one of
   {"blocks": [BLOCK, …], …}   a streamed message
@@ -52,12 +52,12 @@ class Script:
             self.connections += 1
             return self.connections
 
-    def next(self, connection, path, headers, body):
+    def next(self, connection, method, path, headers, body):
         with self.lock:
             n, replies = self.served, self.script["replies"]
             self.served += 1
             if self.record:
-                entry = {"n": n, "connection": connection, "path": path, "headers": headers, "body": body}
+                entry = {"n": n, "connection": connection, "method": method, "path": path, "headers": headers, "body": body}
                 self.record.write(json.dumps(entry, ensure_ascii=False) + "\n")
                 self.record.flush()
             if n >= len(replies) and not self.script.get("repeat"):
@@ -148,6 +148,18 @@ class Handler(BaseHTTPRequestHandler):
     def log_message(self, *_):
         pass
 
+    def do_GET(self):
+        headers = {k.lower(): v for k, v in self.headers.items()}
+        reply = self.server.script.next(self.number, "GET", self.path, headers, None)
+        if not self.path.startswith("/v1/models/"):
+            reply = {"status": 404, "error": {"type": "not_found_error", "message": f"no such path: {self.path}"}}
+        if reply.get("hang"):
+            self.silence()
+        elif reply.get("close"):
+            self.cut()
+        else:
+            self.answer(reply)
+
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
         try:
@@ -155,7 +167,7 @@ class Handler(BaseHTTPRequestHandler):
         except ValueError:
             request = {"invalid": body.decode("utf-8", "replace")}
         headers = {k.lower(): v for k, v in self.headers.items()}
-        reply = self.server.script.next(self.number, self.path, headers, request)
+        reply = self.server.script.next(self.number, "POST", self.path, headers, request)
         if self.path != "/v1/messages":
             reply = {"status": 404, "error": {"type": "not_found_error", "message": f"no such path: {self.path}"}}
         if reply.get("hang"):

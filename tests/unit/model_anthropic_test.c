@@ -411,6 +411,60 @@ static void test_model_anthropic__a_base_url_with_its_version_is_fine(void **sta
     rig_free(r);
 }
 
+static void test_model_anthropic__the_window_is_asked_from_the_models_endpoint(void **state) {
+    (void)state;
+    static const struct {
+        const char *reply;
+        dep_status status;
+        int64_t tokens;
+        const char *part;
+    } rows[] = {
+        {"{\"status\":200,\"body\":\"{\\\"id\\\":\\\"m\\\",\\\"max_input_tokens\\\":200000,"
+         "\\\"max_tokens\\\":64000}\"}",
+         DEP_OK, 200000, ""},
+        {"{\"status\":200,\"body\":\"{\\\"max_input_tokens\\\":1000000000}\"}", DEP_OK, 1000000000, ""},
+        {"{\"status\":200,\"body\":\"{\\\"max_input_tokens\\\":1000000001}\"}", DEP_ERR_NOT_FOUND, 0,
+         "does not tell the window of a/b c"},
+        {"{\"status\":200,\"body\":\"{\\\"max_input_tokens\\\":null}\"}", DEP_ERR_NOT_FOUND, 0, "window"},
+        {"{\"status\":200,\"body\":\"{}\"}", DEP_ERR_NOT_FOUND, 0, "window"},
+        {"{\"status\":200,\"body\":\"<html>\"}", DEP_ERR_PROVIDER, 0, "not JSON"},
+        {ERROR("404", "not_found_error", ""), DEP_ERR_NOT_FOUND, 0, "404: not_found_error: no *** please"},
+        {"{\"status\":405,\"body\":\"\"}", DEP_ERR_NOT_FOUND, 0, "405"},
+        {ERROR("401", "authentication_error", ""), DEP_ERR_PROVIDER, 0, "check the key"},
+        {ERROR("500", "api_error", "") ",{\"close\":true},{\"status\":200,\"body\":"
+                                       "\"{\\\"max_input_tokens\\\":7}\"}",
+         DEP_OK, 7, ""},
+    };
+    enum { ROWS = sizeof rows / sizeof *rows };
+    arena *a = arena_new();
+    str replies[ROWS];
+    for (size_t i = 0; i < ROWS; i++) replies[i] = str_z(rows[i].reply);
+    rig *r = rig_new(str_join(a, replies, ROWS, S(",")).p, quick);
+    for (size_t i = 0; i < ROWS; i++) {
+        int64_t tokens = 0;
+        dep_status status = model_window(r->p, r->a, S("a/b c"), NULL, &tokens, &r->err);
+        if (status != rows[i].status || (status != DEP_OK && !strstr(r->err.msg, rows[i].part)))
+            fail_msg("%s: %s: %s", rows[i].reply, err_name(status), r->err.msg);
+        assert_int_equal(tokens, rows[i].tokens);
+    }
+    size_t n;
+    const json *first = json_at(requests(r, &n), 0);
+    assert_str(json_str(first, S("method"), S("")), S("GET"));
+    assert_str(json_str(first, S("path"), S("")), S("/v1/models/a%2Fb%20c"));
+    assert_str(json_str(json_get(first, S("headers")), S("x-api-key"), S("")), S(KEY));
+    assert_null(json_get(json_get(first, S("headers")), S("content-type")));
+    // A configured one is not asked for.
+    model_config c = quick;
+    c.window = 1234;
+    open_provider(r, c);
+    int64_t tokens;
+    assert_int_equal(model_window(r->p, r->a, S("m"), NULL, &tokens, &r->err), DEP_OK);
+    assert_int_equal(tokens, 1234);
+    assert_int_equal(request_count(r), n);
+    rig_free(r);
+    arena_free(a);
+}
+
 static void *alloc_some(void *ctx, size_t n) {
     int *left = ctx;
     return (*left)-- > 0 ? malloc(n) : NULL;
@@ -521,6 +575,7 @@ int main(void) {
         cmocka_unit_test(test_model_anthropic__nobody_listening_is_said_at_once),
         cmocka_unit_test(test_model_anthropic__a_proxy_is_not_asked_for_this_machine),
         cmocka_unit_test(test_model_anthropic__a_base_url_with_its_version_is_fine),
+        cmocka_unit_test(test_model_anthropic__the_window_is_asked_from_the_models_endpoint),
         cmocka_unit_test(
             test_model_anthropic__memory_that_cannot_be_had_in_the_middle_leaves_the_client_usable),
         cmocka_unit_test(test_model_anthropic__configurations_that_are_refused),
