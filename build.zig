@@ -112,6 +112,8 @@ const core_files = [_][]const u8{
     "model/curl_load.c",
     "model/http.c",
     "model/model.c",
+    "model/net.c",
+    "model/net_transfer.c",
     "model/openai.c",
     "model/quote.c",
     "model/redact.c",

@@ -1,10 +1,13 @@
 // http: one request at a time whose answer streams. Time-outs, cancellation and limits are ours; proxies,
-// certificates and connection reuse are libcurl's. Private to src/model. One thread at a time.
+// certificates and connection reuse are libcurl's. Private to src/model. A client is used by one thread at a
+// time; clients of one net by any number.
 #pragma once
 #include <deputy/arena.h>
 #include <deputy/err.h>
 #include <deputy/str.h>
 #include <deputy/sys.h>
+
+typedef struct model_net model_net;
 
 // What a base URL says, checked before anything is sent: http or https, a plain host, no user, query or
 // fragment.
@@ -19,8 +22,9 @@ typedef struct {
 [[nodiscard]] dep_status http_url_check(arena *a, str url, bool has_key, http_url *ret, dep_err *err);
 
 typedef struct http_client http_client;
-// Costs nothing until the first request; ends with the arena.
-http_client *http_client_new(arena *a, const sys_clock *clock);
+// Costs nothing until the first request; ends with the arena, before the net. Time-outs go by the net's
+// clock.
+http_client *http_client_new(arena *a, model_net *net);
 
 typedef struct {
     str url;

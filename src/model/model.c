@@ -63,7 +63,8 @@ dep_status model_open(arena *a, const model_config *c, const sys_clock *clock, m
     if (api->default_url) {
         TRY(check_key(p->config.name, p->config.key, err));
         TRY(http_url_check(a, p->config.url, p->config.key.n > 0, &p->url, err));
-        p->http = http_client_new(a, clock);
+        if (!p->config.net) p->config.net = model_net_new(a, clock);
+        p->http = http_client_new(a, p->config.net);
     }
     *ret = p;
     return DEP_OK;

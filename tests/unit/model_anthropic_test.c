@@ -535,7 +535,7 @@ static void test_model_http__a_body_may_be_as_large_as_its_limit_and_an_error_bo
     rig *r = rig_new("{\"status\":200,\"body\":\"0123456789\"},{\"status\":200,\"body\":\"0123456789x\"},"
                      "{\"status\":400,\"body\":\"0123456789x\"}",
                      quick);
-    http_client *c = http_client_new(r->a, sys_clock_real());
+    http_client *c = http_client_new(r->a, model_net_new(r->a, sys_clock_real()));
     for (int i = 0; i < 3; i++) {
         size_t got = 0;
         http_response resp;
