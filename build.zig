@@ -249,6 +249,7 @@ const suites = [_][]const u8{
     "model_anthropic",
     "model_anthropic_request",
     "model_anthropic_stream",
+    "model_net",
     "model_quote",
     "model_redact",
     "model_sse",
@@ -311,6 +312,7 @@ const bench_programs = [_][]const u8{
 const support_files = [_][]const u8{
     "dir_fixture.c",
     "grant_fixture.c",
+    "http_fixture.c",
     "store_fixture.c",
     "support.c",
     "ws_fixture.c",
