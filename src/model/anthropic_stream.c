@@ -301,6 +301,44 @@ static str part_text(block *b, part k) {
     return b->seen[k] ? buf_str(&b->parts[k]) : (str){0};
 }
 
+static model_stop named_stop(str reason) {
+    static const struct {
+        str reason;
+        model_stop stop;
+    } rows[] = {
+        {S_INIT("end_turn"), STOP_END},
+        {S_INIT("stop_sequence"), STOP_END},
+        {S_INIT("tool_use"), STOP_TOOL_USE},
+        {S_INIT("max_tokens"), STOP_MAX_TOKENS},
+        {S_INIT("model_context_window_exceeded"), STOP_MAX_TOKENS},
+        {S_INIT("pause_turn"), STOP_PAUSE},
+        {S_INIT("refusal"), STOP_REFUSAL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (str_eq(reason, rows[i].reason)) return rows[i].stop;
+    return STOP_OTHER;
+}
+
+static model_stop stop_of(str reason, bool has_call) {
+    model_stop stop = named_stop(reason);
+    // Local servers name the wrong reason: a whole call is a call, and without one there is nothing to run.
+    if (has_call && (stop == STOP_END || stop == STOP_OTHER)) return STOP_TOOL_USE;
+    if (!has_call && stop == STOP_TOOL_USE) return STOP_END;
+    return stop;
+}
+
+// A reply that came to its limit in the middle of a block: what can be neither run nor sent back is left out.
+static bool is_half(const anthropic_stream *s, block *b, const model_block *m) {
+    if (named_stop(s->stop_reason) != STOP_MAX_TOKENS) return false;
+    if (m->kind == BLOCK_THINKING && !str_eq(b->type, S("redacted_thinking")))
+        return !b->closed || part_text(b, PART_SIGNATURE).n == 0;
+    if (m->kind != BLOCK_TOOL_USE) return false;
+    // The newest may have been cut before its first argument, which then looks like a call without any.
+    bool newest = b == &s->blocks.p[s->blocks.n - 1];
+    bool blank = !b->seen[PART_INPUT] && str_eq(m->input, S("{}"));
+    return !b->closed || m->bad_input || (newest && blank);
+}
+
 static void finish_block(anthropic_stream *s, block *b, bool whole, model_reply *ret) {
     model_block m = {.kind = BLOCK_OTHER};
     if (str_eq(b->type, S("text"))) {
@@ -321,32 +359,11 @@ static void finish_block(anthropic_stream *s, block *b, bool whole, model_reply 
         m.name = b->name;
         set_input(s, b, &m);
     }
+    if (is_half(s, b, &m)) return;
     // Thinking without its signature, or half of something unknown, cannot be sent back.
     if (b->closed || m.kind == BLOCK_TEXT || m.kind == BLOCK_TOOL_USE) m.raw = raw_block(s, b);
     if (m.kind == BLOCK_OTHER && m.raw.n == 0) return;
     vec_push(s->a, &ret->blocks, m);
-}
-
-static model_stop stop_of(str reason, bool has_call) {
-    static const struct {
-        str reason;
-        model_stop stop;
-    } rows[] = {
-        {S_INIT("end_turn"), STOP_END},
-        {S_INIT("stop_sequence"), STOP_END},
-        {S_INIT("tool_use"), STOP_TOOL_USE},
-        {S_INIT("max_tokens"), STOP_MAX_TOKENS},
-        {S_INIT("model_context_window_exceeded"), STOP_MAX_TOKENS},
-        {S_INIT("pause_turn"), STOP_PAUSE},
-        {S_INIT("refusal"), STOP_REFUSAL},
-    };
-    model_stop stop = STOP_OTHER;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (str_eq(reason, rows[i].reason)) stop = rows[i].stop;
-    // Local servers name the wrong reason: a whole call is a call, and without one there is nothing to run.
-    if (has_call && (stop == STOP_END || stop == STOP_OTHER)) return STOP_TOOL_USE;
-    if (!has_call && stop == STOP_TOOL_USE) return STOP_END;
-    return stop;
 }
 
 dep_status anthropic_stream_end(anthropic_stream *s, bool whole, model_reply *ret, dep_err *err) {

@@ -387,6 +387,92 @@ static void test_model_anthropic_stream__a_reply_may_have_a_thousand_blocks_and_
     }
 }
 
+#define THINKING_BLOCK "{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"\"}"
+#define THINK(i, text) DELTA(i, "{\"type\":\"thinking_delta\",\"thinking\":\"" text "\"}")
+#define SIGN(i) DELTA(i, "{\"type\":\"signature_delta\",\"signature\":\"U0lH\"}")
+#define WHOLE_CALL BLOCK("1", TOOL_BLOCK) INPUT("1", "{\\\"a\\\":1}") CLOSE("1")
+
+static void test_model_anthropic_stream__at_the_token_limit_half_a_block_is_left_out(void **state) {
+    (void)state;
+    // kinds: one letter a block that stays (T text, H thinking, C call, O other); raw: how many are echoed.
+    static const struct {
+        str bytes;
+        const char *kinds;
+    } rows[] = {
+        // Calls: cut in the arguments, closed or not; not begun; whole.
+        {S_INIT(BLOCK("0", TEXT_BLOCK) TEXT("0", "so") CLOSE("0") BLOCK("1", TOOL_BLOCK)
+                    INPUT("1", "{\\\"path\\\": \\\"a")),
+         "T"},
+        {S_INIT(BLOCK("0", TEXT_BLOCK) TEXT("0", "so") CLOSE("0") BLOCK("1", TOOL_BLOCK)
+                    INPUT("1", "{\\\"path\\\": \\\"a") CLOSE("1")),
+         "T"},
+        {S_INIT(BLOCK("1", TOOL_BLOCK) INPUT("1", "[1]") CLOSE("1")), ""},
+        {S_INIT(BLOCK("1", TOOL_BLOCK) INPUT("1", "{\\\"a\\\":1}")), ""},
+        {S_INIT(BLOCK("1", TOOL_BLOCK) INPUT("1", "") CLOSE("1")), ""},
+        {S_INIT(BLOCK("1", TOOL_BLOCK)), ""},
+        {S_INIT(WHOLE_CALL), "C"},
+        {S_INIT(BLOCK("1", TOOL_BLOCK) INPUT("1", "{}") CLOSE("1")), "C"},
+        // One without arguments that another block follows is whole.
+        {S_INIT(BLOCK("0", TOOL_BLOCK) CLOSE("0") WHOLE_CALL), "CC"},
+        {S_INIT(BLOCK("0", TOOL_BLOCK) CLOSE("0") BLOCK("1", TOOL_BLOCK) INPUT("1", "{\\\"a")), "C"},
+        {S_INIT(BLOCK("0", "{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"n\",\"input\":{\"a\":1}}")
+                    CLOSE("0")),
+         "C"},
+        // Thinking: only with its signature.
+        {S_INIT(BLOCK("0", THINKING_BLOCK) THINK("0", "hm")), ""},
+        {S_INIT(BLOCK("0", THINKING_BLOCK) THINK("0", "hm") CLOSE("0")), ""},
+        {S_INIT(BLOCK("0", THINKING_BLOCK) THINK("0", "hm") SIGN("0") CLOSE("0") WHOLE_CALL), "HC"},
+        {S_INIT(BLOCK("0", "{\"type\":\"redacted_thinking\",\"data\":\"b64==\"}") CLOSE("0")
+                    BLOCK("1", TEXT_BLOCK) TEXT("1", "half a sen")),
+         "HT"},
+        {S_INIT(BLOCK("0", "{\"type\":\"future_thing\",\"x\":1}") CLOSE("0")), "O"},
+    };
+    static const str reasons[] = {S_INIT(REASON("max_tokens") STOP),
+                                  S_INIT(REASON("model_context_window_exceeded") STOP)};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows * 2; i++) {
+        arena *a = arena_new();
+        str bytes = str_fmt(a, "%s%.*s%.*s", START, STR_ARG(rows[i / 2].bytes), STR_ARG(reasons[i % 2]));
+        outcome o = run(bytes, 1);
+        assert_int_equal(o.status, DEP_OK);
+        assert_int_equal(o.reply.stop, STOP_MAX_TOKENS);
+        char kinds[8] = "";
+        for (size_t k = 0; k < o.reply.blocks.n; k++) {
+            kinds[k] = "THCRO"[o.reply.blocks.p[k].kind];
+            assert_true(o.reply.blocks.p[k].raw.n > 0);
+        }
+        if (strcmp(kinds, rows[i / 2].kinds) != 0)
+            fail_msg("%.*s: %s is not %s", STR_ARG(rows[i / 2].bytes), kinds, rows[i / 2].kinds);
+        arena_free(o.a);
+        arena_free(a);
+    }
+    // Under any other reason the same blocks stay.
+    outcome o = run(S(START BLOCK("0", THINKING_BLOCK) THINK("0", "hm") CLOSE("0") BLOCK("1", TOOL_BLOCK)
+                          CLOSE("1") REASON("tool_use") STOP),
+                    1);
+    assert_int_equal(o.reply.blocks.n, 2);
+    arena_free(o.a);
+}
+
+static void test_model_anthropic_stream__an_event_of_ten_million_bytes_passes(void **state) {
+    (void)state;
+    enum { LARGE = 10 * 1000 * 1000 };
+    arena *a = arena_new();
+    buf in = buf_new(a, 0);
+    buf_add(&in,
+            S(START BLOCK(
+                "0",
+                TEXT_BLOCK) "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,"
+                            "\"delta\":{\"type\":\"text_delta\",\"text\":\""));
+    buf_fill(&in, 'x', LARGE);
+    buf_add(&in, S("\"}}\n\n" CLOSE("0") REASON("end_turn") STOP));
+    outcome o = run(buf_str(&in), 4099);
+    assert_int_equal(o.status, DEP_OK);
+    assert_int_equal(o.reply.blocks.p[0].text.n, LARGE);
+    assert_int_equal(o.heard.n, LARGE + 2);
+    arena_free(o.a);
+    arena_free(a);
+}
+
 static void test_model_anthropic_stream__an_event_over_its_limit_ends_the_reply(void **state) {
     (void)state;
     arena *a = arena_new();
@@ -424,6 +510,8 @@ int main(void) {
             test_model_anthropic_stream__blank_text_is_no_block_and_interleaved_blocks_stay_apart),
         cmocka_unit_test(test_model_anthropic_stream__citations_and_text_of_the_start_event_are_kept),
         cmocka_unit_test(test_model_anthropic_stream__a_reply_may_have_a_thousand_blocks_and_no_more),
+        cmocka_unit_test(test_model_anthropic_stream__at_the_token_limit_half_a_block_is_left_out),
+        cmocka_unit_test(test_model_anthropic_stream__an_event_of_ten_million_bytes_passes),
         cmocka_unit_test(test_model_anthropic_stream__an_event_over_its_limit_ends_the_reply),
     };
     return cmocka_run_group_tests_name("model_anthropic_stream", tests, NULL, NULL);
