@@ -83,7 +83,10 @@ static dep_status set_up(net_transfer *t, arena *a, const http_request *rq, dep_
     SET(CURLOPT_FOLLOWLOCATION, 0L); // a key goes only where it was configured to go
     SET(CURLOPT_CONNECTTIMEOUT_MS, (long)rq->connect_ms);
     if (rq->loopback) SET(CURLOPT_NOPROXY, "*");
-    if (rq->ca_file.n) SET(CURLOPT_CAINFO, str_cz(a, rq->ca_file));
+    if (rq->ca_file.n) {
+        SET(CURLOPT_CAINFO, str_cz(a, rq->ca_file));
+        SET(CURLOPT_CAPATH, (char *)NULL); // instead of the system's, of which libcurl knows two places
+    }
 #undef SET
     if (bad != CURLE_OK)
         return err_set(err, DEP_ERR_INTERNAL, "libcurl refuses an option: %s", t->curl->easy_strerror(bad));

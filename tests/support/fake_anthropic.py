@@ -1,6 +1,6 @@
 """A local server that speaks Anthropic Messages from a script, for end-to-end tests. Python standard library only.
 
-    fake_anthropic.py SCRIPT.json [--record FILE.jsonl] [--port N]
+    fake_anthropic.py SCRIPT.json [--record FILE.jsonl] [--port N] [--tls CERTIFICATE.pem KEY.pem]
 
 Prints `port N` and serves 127.0.0.1 until it is ended. SCRIPT is {"replies": [REPLY, …], "repeat": false}; each POST of
 /v1/messages and each GET of /v1/models/… takes the next REPLY; `repeat` starts again after the last, without it further requests get a 500. With --record
@@ -30,6 +30,7 @@ Beside "blocks" and "events":
 import argparse
 import json
 import socket
+import ssl
 import struct
 import sys
 import threading
@@ -260,11 +261,17 @@ def main():
     parser.add_argument("script")
     parser.add_argument("--record")
     parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--tls", nargs=2)
     arguments = parser.parse_args()
     with open(arguments.script, encoding="utf-8") as f:
         script = Script(f.read(), arguments.record)
     server = Server(("127.0.0.1", arguments.port), Handler)
     server.script = script
+    if arguments.tls:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*arguments.tls)
+        # The handshake is made by the connection's thread, at its first read.
+        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     print(f"port {server.server_address[1]}", flush=True)
     try:
         server.serve_forever(poll_interval=0.05)
