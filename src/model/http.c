@@ -4,6 +4,7 @@
 // next request or its release. Knows nothing of any model API.
 #include "model/http_int.h"
 #include "model/net_int.h"
+#include <unistd.h>
 
 enum {
     WAIT_MS = 100,   // longest wait between two looks at cancelled()
@@ -60,7 +61,17 @@ static str origin_of(str url) {
     return path == SIZE_MAX ? url : str_sub(url, 0, host + 3 + path);
 }
 
-static dep_status set_up(net_transfer *t, arena *a, const http_request *rq, dep_err *err) {
+// libcurl reads some hundred certificates anew for each connection (20 ms of the one thread) unless they come
+// from one file alone. So the system's directory of them, which as a rule holds the same ones, is left out at
+// first. False: there is no such file, and the directory stays.
+static bool one_file_of_authorities(net_transfer *t, const http_request *rq) {
+    if (rq->ca_file.n) return true; // instead of the system's, of which libcurl knows two places
+    char *file = NULL;
+    return t->curl->easy_getinfo(t->easy, CURLINFO_CAINFO, &file) == CURLE_OK && file &&
+           access(file, R_OK) == 0;
+}
+
+static dep_status set_up(net_transfer *t, arena *a, const http_request *rq, bool one_file, dep_err *err) {
     for (size_t i = 0; i < rq->n_headers; i++) TRY(add_header(t, str_cz(a, rq->headers[i]), err));
     // No question before a large body: it costs a round trip, and some servers never answer it.
     TRY(add_header(t, "Expect:", err));
@@ -83,10 +94,8 @@ static dep_status set_up(net_transfer *t, arena *a, const http_request *rq, dep_
     SET(CURLOPT_FOLLOWLOCATION, 0L); // a key goes only where it was configured to go
     SET(CURLOPT_CONNECTTIMEOUT_MS, (long)rq->connect_ms);
     if (rq->loopback) SET(CURLOPT_NOPROXY, "*");
-    if (rq->ca_file.n) {
-        SET(CURLOPT_CAINFO, str_cz(a, rq->ca_file));
-        SET(CURLOPT_CAPATH, (char *)NULL); // instead of the system's, of which libcurl knows two places
-    }
+    if (rq->ca_file.n) SET(CURLOPT_CAINFO, str_cz(a, rq->ca_file));
+    if (one_file) SET(CURLOPT_CAPATH, (char *)NULL);
 #undef SET
     if (bad != CURLE_OK)
         return err_set(err, DEP_ERR_INTERNAL, "libcurl refuses an option: %s", t->curl->easy_strerror(bad));
@@ -202,10 +211,11 @@ static int64_t retry_after_ms(const exchange *x) {
     return left > 0 ? left : 0;
 }
 
-dep_status http_send(http_client *c, arena *a, const http_request *rq, http_response *ret, dep_err *err) {
+// *one_file: whether the system's directory of certificates is to be left out; false afterwards when it was
+// not.
+static dep_status send_once(http_client *c, arena *a, const http_request *rq, bool *one_file, CURLcode *code,
+                            http_response *ret, dep_err *err) {
     *ret = (http_response){.retry_after_ms = -1};
-    leave(c);
-    TRY(net_start(c->net, err));
     c->current = net_transfer_new(c->net, origin_of(rq->url), rq->get ? (str){0} : rq->body);
     if (!c->current) return err_set(err, DEP_ERR_NOMEM, "out of memory");
     exchange x = {.c = c,
@@ -214,13 +224,29 @@ dep_status http_send(http_client *c, arena *a, const http_request *rq, http_resp
                   .rq = rq,
                   .ret = ret,
                   .error_body = buf_new(a, rq->max_error_body ? rq->max_error_body : 1)};
-    dep_status status = set_up(x.t, a, rq, err);
+    *one_file = *one_file && one_file_of_authorities(x.t, rq);
+    dep_status status = set_up(x.t, a, rq, *one_file, err);
     if (status == DEP_OK) status = drive(&x, err);
+    *code = x.facts.done ? x.facts.code : CURLE_OK;
     str type = str_z(x.facts.content_type);
     ret->status = x.facts.status;
     ret->retry_after_ms = retry_after_ms(&x);
     ret->content_type = str_trim(str_lower(a, str_sub(type, 0, str_chr(type, ';'))));
     ret->body = buf_str(&x.error_body);
     leave(c);
+    return status;
+}
+
+dep_status http_send(http_client *c, arena *a, const http_request *rq, http_response *ret, dep_err *err) {
+    leave(c);
+    *ret = (http_response){.retry_after_ms = -1};
+    TRY(net_start(c->net, err));
+    bool one_file = true;
+    CURLcode code = CURLE_OK;
+    dep_status status = send_once(c, a, rq, &one_file, &code, ret, err);
+    if (code == CURLE_PEER_FAILED_VERIFICATION && one_file && !rq->ca_file.n) {
+        one_file = false; // the directory may know the authority
+        status = send_once(c, a, rq, &one_file, &code, ret, err);
+    }
     return status;
 }

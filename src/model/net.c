@@ -124,6 +124,7 @@ static void run(model_net *n, net_transfer *t) {
     t->state = NET_RUNNING;
     t->connecting = true;
     list_add(&n->running, t);
+    if (!n->multi) n->multi = new_multi(n);
     CURLMcode bad = n->multi ? n->curl.multi_add_handle(n->multi, t->easy) : CURLM_OUT_OF_MEMORY;
     if (bad != CURLM_OK) finish(n, t, bad == CURLM_OUT_OF_MEMORY ? CURLE_OUT_OF_MEMORY : CURLE_FAILED_INIT);
 }

@@ -146,7 +146,8 @@ def test_certificates_that_are_refused(box):
                 answer = box.run(*verb, env=n.through())
                 box.check(f"{what}: {verb[0]} fails and says why", answer.code == ERRORS and said in answer.out + answer.err, answer)
                 box.check(f"{what}: it is not tried again", "attempts" not in answer.out + answer.err, answer)
-            box.check(f"{what}: at most one connection a call", len(n.proxied()) <= 2, n.proxied())
+            # The system's may stand in a file and in a directory, which are asked one after the other.
+            box.check(f"{what}: it was asked once a place", len(n.proxied()) <= (2 if ca else 4), n.proxied())
             box.equal(f"{what}: nothing was sent", n.asked(), [])
 
 
