@@ -206,6 +206,7 @@ static void *document_open(arena *a, const model_provider *p, const model_sink *
     return d;
 }
 
+// NOLINTNEXTLINE(readability-non-const-parameter): the type is model_wire's
 static dep_status document_feed(void *s, str bytes, bool *done, dep_err *err) {
     (void)done, (void)err;
     buf_add(&((document *)s)->text, bytes);
@@ -251,7 +252,8 @@ dep_status model_get_json(model_provider *p, arena *a, str url, const str *heade
     }
     TRY(status);
     dep_err why;
-    if (json_parse(a, reply.blocks.p[0].text, MODEL_JSON_MAX, ret, &why) != DEP_OK)
+    str text = reply.blocks.n ? reply.blocks.p[0].text : (str){0};
+    if (json_parse(a, text, MODEL_JSON_MAX, ret, &why) != DEP_OK)
         return err_set(err, DEP_ERR_PROVIDER, STR_FMT ": the answer is not JSON (%s)",
                        STR_ARG(p->config.name), why.msg);
     return DEP_OK;
