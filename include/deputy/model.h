@@ -85,7 +85,8 @@ enum {
 };
 
 // The network of a process: one thread that owns all connections, so that many calls share it and it keeps
-// connections for the next. The thread starts with the first request and ends with the arena.
+// connections for the next. The thread starts with the first request and ends with the arena. The clock is
+// asked on the threads of its callers.
 typedef struct model_net model_net;
 model_net *model_net_new(arena *a, const sys_clock *clock);
 

@@ -6,11 +6,12 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-from lib.deputy import ERRORS, FINE, ROOT, main, says  # noqa: E402
+from lib.deputy import ERRORS, FINE, INTERRUPTED, ROOT, main, says  # noqa: E402
 
 HOST, KEY = "model.example", "sk-tls-0123456789"
 SUPPORT = ROOT / "tests" / "support"
@@ -149,6 +150,20 @@ def test_certificates_that_are_refused(box):
             # The system's may stand in a file and in a directory, which are asked one after the other.
             box.check(f"{what}: it was asked once a place", len(n.proxied()) <= (2 if ca else 4), n.proxied())
             box.equal(f"{what}: nothing was sent", n.asked(), [])
+
+
+def test_ctrl_c_in_the_middle_of_a_handshake(box):
+    box.agent("one", "tools: [glob]\n")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        box.write("deputy/config.yaml", "model: far/one\nproviders:\n  far:\n    api: anthropic\n    key: k-0123\n"
+                  f"    url: https://127.0.0.1:{silent.getsockname()[1]}\n", box.config)
+        process = box.start("run", "one", "x")
+        client, _ = silent.accept()
+        client.recv(1)  # it waits for an answer to its greeting now
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        box.check("the run ends", process.returncode == INTERRUPTED, (process.returncode, out, err))
+        client.close()
 
 
 if __name__ == "__main__":

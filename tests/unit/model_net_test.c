@@ -419,12 +419,12 @@ static void test_model_net__a_caller_that_unwinds_leaves_its_transfer_to_be_ende
 static dep_status count_slowly(void *ctx, str bytes, bool *done, dep_err *err) {
     caller *c = ctx;
     http_fixture *f = c->rq.cancelled_ctx;
-    // As slow as it gets: until the server could not send any more for a while.
+    // Slower than the time-out for silence, and until the server could not send any more for as long.
     if (c->pieces == 0) {
         size_t before;
         do {
             before = atomic_load(&f->sent);
-            nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+            nanosleep(&(struct timespec){.tv_sec = c->rq.idle_ms / 1000, .tv_nsec = 100000000}, NULL);
         } while (atomic_load(&f->sent) != before);
     }
     return count(ctx, bytes, done, err);
@@ -438,7 +438,7 @@ static void test_model_net__a_slow_caller_holds_the_server_back(void **state) {
     c->rq.data = count_slowly;
     c->rq.cancelled = NULL;
     c->rq.cancelled_ctx = r.f;
-    c->rq.idle_ms = 200; // silence for which the caller is to blame is none
+    c->rq.idle_ms = 2000; // silence for which the caller is to blame is none
     ask(c);
     assert_fine(c);
     assert_int_equal(c->got, r.f->size);
