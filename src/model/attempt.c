@@ -40,9 +40,21 @@ static str answer_text(arena *a, const model_provider *p, const http_response *r
     return model_foreign_message(a, p, message);
 }
 
+// A segment such as v1, v4 or v1beta.
+static bool is_versioned(str base) {
+    size_t at = str_find(base, S("://"));
+    str path = at == SIZE_MAX ? base : str_sub(base, at + 3, base.n), segment;
+    if (!str_cut(path, '/', &segment, &path)) return false;
+    for (bool more = true; more;) {
+        more = str_cut(path, '/', &segment, &path);
+        if (segment.n >= 2 && segment.p[0] == 'v' && segment.p[1] >= '0' && segment.p[1] <= '9') return true;
+    }
+    return false;
+}
+
 str model_api_url(arena *a, const model_provider *p, const char *path) {
     // Base addresses are often copied with their version.
-    const char *version = str_ends(p->url.base, S("/v1")) ? "" : "/v1";
+    const char *version = is_versioned(p->url.base) ? "" : "/v1";
     return str_fmt(a, STR_FMT "%s%s", STR_ARG(p->url.base), version, path);
 }
 
@@ -63,9 +75,10 @@ str model_url_segment(arena *a, str s) {
 // How the servers in use say that the conversation does not fit.
 bool model_says_too_long(arena *a, str text) {
     static const char *const words[] = {
-        "context_length_exceeded", "context length",     "context window",    "context size",
-        "exceed_context_size",     "prompt is too long", "input is too long", "too many tokens",
-        "maximum context"};
+        "context_length_exceeded", "context length",       "context window",        "context size",
+        "exceed_context_size",     "prompt is too long",   "input is too long",     "too many tokens",
+        "maximum context",         "maximum model length", "maximum prompt length", "input token count",
+        "reduce the length of",    "`inputs` tokens"};
     text = str_lower(a, text);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (str_find(text, str_z(words[i])) != SIZE_MAX) return true;
@@ -93,9 +106,11 @@ static void settle_answer(arena *a, const model_provider *p, const model_wire *w
 
 static void settle_stream(const model_wire *w, void *stream, dep_status status, model_reply *ret,
                           attempt_end *end) {
-    bool whole = status == DEP_OK;
-    dep_status ended = w->end(stream, whole, ret, &end->err);
     model_stream_facts facts = w->facts(stream);
+    // Silence and a broken connection after the last that was needed take nothing away.
+    bool whole =
+        status == DEP_OK || (facts.complete && (status == DEP_ERR_NETWORK || status == DEP_ERR_TIMEOUT));
+    dep_status ended = w->end(stream, whole, ret, &end->err);
     end->status = whole ? ended : status;
     if (end->status == DEP_OK) return;
     if (whole || facts.passes) end->may_retry = true;

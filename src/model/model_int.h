@@ -56,6 +56,7 @@ typedef struct {
     bool has_content; // a content event has come: from here on a retry would repeat text
     bool passes;      // the stream's own error says that trying again can help
     bool has_usage;
+    bool complete; // what has come is a whole reply, however the connection ends
 } model_stream_facts;
 
 // One API's request and the state machine that reads its answer.
@@ -88,7 +89,7 @@ bool model_says_too_long(arena *a, str text);
 // The configured parameters as members of the open object of a request: each client writes them after its
 // own.
 void model_params(jw *w, const model_provider *p);
-// The base address with /v1 (unless it ends in it) and path.
+// The base address with /v1 (unless a segment of it is a version) and path.
 str model_api_url(arena *a, const model_provider *p, const char *path);
 // As a segment of a path: everything but letters, digits, '-', '.', '_' and '~' percent-encoded.
 str model_url_segment(arena *a, str s);
