@@ -228,7 +228,7 @@ static bool on_event(void *ctx, const sse_event *e) {
     dep_err why;
     if (json_parse(s->scratch, data, MODEL_EVENT_MAX, &v, &why) != DEP_OK) {
         if (is_error)
-            fail(s, "error: " STR_FMT, STR_ARG(data));
+            fail(s, "error: " STR_FMT, STR_ARG(data.n ? data : S("no message")));
         else if (str_eq(e->event, S("message")))
             fail(s, "the stream holds an event that is not JSON (%s)", why.msg);
         // Events of other names are not ours.

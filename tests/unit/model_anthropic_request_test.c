@@ -60,7 +60,7 @@ static void test_model_anthropic_request__the_first_request(void **state) {
                  "[{\"type\":\"text\",\"text\":\"Find it.\\nDate: x\"" MARK "}]}]}"));
     assert_str(model_tools_json(a, S("anthropic"), tools, 2), S(TOOLS));
     assert_str(model_tools_json(a, S("quote"), tools, 2), S(TOOLS));
-    assert_str(model_tools_json(a, S("openai"), tools, 2), S(""));
+    assert_str(model_tools_json(a, S("gemini"), tools, 2), S(""));
     arena_free(a);
 }
 

@@ -502,8 +502,6 @@ static void test_model_anthropic__configurations_that_are_refused(void **state) 
         model_config c;
         dep_status status;
     } rows[] = {
-        {{.api = S_INIT("openai")}, DEP_ERR_NOT_YET},
-        {{.api = S_INIT("openai-responses")}, DEP_ERR_NOT_YET},
         {{.api = S_INIT("gemini")}, DEP_ERR_INVALID},
         {{.api = S_INIT("")}, DEP_ERR_INVALID},
         {{.api = S_INIT("anthropic"), .key = S_INIT("a\r\nx-evil: 1")}, DEP_ERR_INVALID},
