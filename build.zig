@@ -255,6 +255,7 @@ const suites = [_][]const u8{
     "model_anthropic_stream",
     "model_net",
     "model_openai",
+    "model_openai_calls",
     "model_openai_request",
     "model_openai_stream",
     "model_quote",

@@ -98,7 +98,9 @@ static void settle_answer(arena *a, const model_provider *p, const model_wire *w
     end->may_retry = r->status == 429 || r->status >= 500 || w->error_passes(type);
     ret->too_long = (r->status == 400 || r->status == 413 || r->status == 422 || r->status == 500) &&
                     (model_says_too_long(a, code) || model_says_too_long(a, text));
-    if (ret->too_long) end->may_retry = false;
+    // Money that is used up does not come back within minutes, although the status says so.
+    bool used_up = str_eq(type, S("insufficient_quota")) || str_eq(code, S("insufficient_quota"));
+    if (ret->too_long || used_up) end->may_retry = false;
     end->wait_ms = r->retry_after_ms;
     end->status = err_set(&end->err, DEP_ERR_PROVIDER, "the API answered %d%s" STR_FMT "%s", r->status,
                           text.n ? ": " : "", STR_ARG(text), hint_of(r->status));

@@ -235,6 +235,7 @@ static void test_model_openai__what_does_not_pass_is_not_tried_again(void **stat
         {ERROR("400", "invalid_request_error", ""), DEP_ERR_PROVIDER,
          "the API answered 400: invalid_request_error: no *** please", false},
         {ERROR("401", "authentication_error", ""), DEP_ERR_PROVIDER, "(check the key)", false},
+        {ERROR("429", "insufficient_quota", ""), DEP_ERR_PROVIDER, "429: insufficient_quota", false},
         {ERROR("404", "not_found_error", ""), DEP_ERR_PROVIDER, "(check the model's name and the url)",
          false},
         {"{\"status\":200,\"body\":\"<html>\"}", DEP_ERR_PROVIDER, "where a stream of events was expected",

@@ -206,17 +206,17 @@ class Box:
     # --- The scripted model server
 
     @contextlib.contextmanager
-    def server(self, replies, key=None, repeat=False):
-        """tests/support/fake_anthropic.py with these replies, configured as the default model fake/one."""
+    def server(self, replies, key=None, repeat=False, api="anthropic", program="fake_anthropic.py", **more):
+        """A scripted server of tests/support with these replies, configured as the default model fake/one. `more` goes into
+        its script."""
         script, record = self.tmp / "script.json", self.tmp / "record.jsonl"
-        script.write_text(json.dumps({"replies": replies, "repeat": repeat}))
+        script.write_text(json.dumps({"replies": replies, "repeat": repeat, **more}))
         record.unlink(missing_ok=True)
-        program = ROOT / "tests" / "support" / "fake_anthropic.py"
-        process = subprocess.Popen([sys.executable, str(program), str(script), "--record", str(record)],
+        process = subprocess.Popen([sys.executable, str(ROOT / "tests" / "support" / program), str(script), "--record", str(record)],
                                    stdout=subprocess.PIPE, text=True, start_new_session=True)
         try:
             port = int(process.stdout.readline().split()[1])
-            self.write("deputy/config.yaml", "model: fake/one\nproviders:\n  fake:\n    api: anthropic\n"
+            self.write("deputy/config.yaml", f"model: fake/one\nproviders:\n  fake:\n    api: {api}\n"
                        f"    url: http://127.0.0.1:{port}\n    key: {key or '${FAKE_KEY:-none}'}\n", self.config)
             yield Server(record, port)
         finally:
