@@ -11,6 +11,9 @@
 // --- Request (openai_request.c) --------------------------------------------------------------------------
 str openai_tools_json(arena *a, const model_tool *tools, size_t n);
 str openai_request_json(arena *a, const model_provider *p, const model_request *req);
+// The API itself, its regions and its twin: they know max_completion_tokens, and take a model's faulty
+// arguments back as they were.
+bool openai_is_own(const model_provider *p);
 // The same conversation, to be answered with a stream or with one JSON document.
 str openai_request_body(arena *a, const model_provider *p, const model_request *req, bool stream);
 
@@ -86,6 +89,6 @@ bool openai_error_passes(str type);
 // --- The window (openai_window.c) ------------------------------------------------------------------------
 [[nodiscard]] dep_status openai_window(model_provider *p, arena *a, str model, const model_sink *sink,
                                        int64_t *tokens, dep_err *err);
-// What a server tells about itself at `path` of its base address without a version. Filled by openai.c.
+// openai.c: fills them and returns how many there are.
 enum { OPENAI_HEADERS = 1 };
 size_t openai_headers(arena *a, const model_provider *p, str headers[OPENAI_HEADERS]);

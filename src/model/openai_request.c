@@ -25,9 +25,7 @@ str openai_tools_json(arena *a, const model_tool *tools, size_t n) {
 
 // --- What servers differ in ------------------------------------------------------------------------------
 
-// The API itself, its regions and its twin: they know max_completion_tokens, and take a model's faulty
-// arguments back as they were.
-static bool is_own(const model_provider *p) {
+bool openai_is_own(const model_provider *p) {
     str host = p->url.host;
     return str_ieq(host, S("api.openai.com")) || str_ends(host, S(".api.openai.com")) ||
            str_ends(host, S(".openai.azure.com"));
@@ -97,17 +95,17 @@ static void write_call(arena *a, const model_provider *p, jw *w, const model_blo
     json *raw = NULL;
     if (b->raw.n && json_parse(a, b->raw, 0, &raw, NULL) != DEP_OK) raw = NULL;
     str arguments = json_str(json_get(raw, S("function")), S("arguments"), S(""));
-    if (raw && (is_own(p) || (!b->bad_input && str_trim(arguments).n)))
+    if (raw && (openai_is_own(p) || (!b->bad_input && str_trim(arguments).n)))
         jw_raw(w, b->raw);
     else
-        write_own_call(w, b, is_own(p) ? b->input : faulty_arguments(a, b));
+        write_own_call(w, b, openai_is_own(p) ? b->input : faulty_arguments(a, b));
 }
 
 // Local servers go on thinking where they were when their reasoning stands before their calls. Some templates
 // refuse it beside text; others demand it.
 static void write_reasoning(arena *a, const model_provider *p, jw *w, const model_message *m, bool has_text) {
     static const str keys[] = {S_INIT(OPENAI_REASONING_CONTENT), S_INIT(OPENAI_REASONING)};
-    if (is_own(p) || (has_text && !demands_reasoning(p))) return;
+    if (openai_is_own(p) || (has_text && !demands_reasoning(p))) return;
     for (vec_each(const model_block, b, &m->blocks)) {
         json *raw;
         if (b->kind != BLOCK_THINKING || !b->raw.n || json_parse(a, b->raw, 0, &raw, NULL) != DEP_OK)
@@ -158,7 +156,7 @@ str openai_request_body(arena *a, const model_provider *p, const model_request *
     jw w = jw_new(&out);
     jw_obj(&w);
     jw_kstr(&w, S("model"), req->model);
-    jw_kint(&w, is_own(p) ? S("max_completion_tokens") : S("max_tokens"),
+    jw_kint(&w, openai_is_own(p) ? S("max_completion_tokens") : S("max_tokens"),
             req->max_tokens ? req->max_tokens : p->config.max_tokens);
     jw_kbool(&w, S("stream"), stream);
     if (stream) {

@@ -3,6 +3,8 @@
 // one answers. Knows nothing of conversations.
 #include "model/openai_int.h"
 
+enum { REFUSED_MAX = 2 };
+
 // Beneath the versioned address, or (own) beside it. The id of the model follows a path that ends in a slash.
 static const struct {
     const char *path;
@@ -64,13 +66,15 @@ dep_status openai_window(model_provider *p, arena *a, str model, const model_sin
                          dep_err *err) {
     str headers[OPENAI_HEADERS];
     size_t n = openai_headers(a, p, headers);
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+    size_t n_places = openai_is_own(p) ? 1 : sizeof places / sizeof *places, refused = 0;
+    for (size_t i = 0; i < n_places; i++) {
         json *answer;
         dep_err why;
         dep_status status = model_get_json(p, a, place_url(a, p, i, model), headers, n, sink, &answer, &why);
-        // What refuses one question may answer the next.
+        // What refuses one question may answer the next, but not after a second refusal.
+        if (status == DEP_ERR_PROVIDER) refused++;
         bool answered = status == DEP_OK || status == DEP_ERR_NOT_FOUND || status == DEP_ERR_PROVIDER;
-        if (!answered) return err_set(err, status, "%s", why.msg);
+        if (!answered || refused == REFUSED_MAX) return err_set(err, status, "%s", why.msg);
         if (status == DEP_OK && find_tokens(answer, model, tokens)) return DEP_OK;
     }
     return err_set(err, DEP_ERR_NOT_FOUND, STR_FMT ": the server does not tell the window of " STR_FMT,

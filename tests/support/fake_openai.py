@@ -4,7 +4,8 @@
 
 Prints `port N` and serves 127.0.0.1 until it is ended. SCRIPT is {"replies": [REPLY, …], "repeat": false, "gets": {PATH: JSON, …}}:
 each POST to a path that a speaker knows takes the next REPLY (see fake_anthropic.py for `repeat`, `--record`, and for the answers
-"status"/"error"/"body", "hang" and "close"); a GET is answered from "gets", else with 404.
+"status"/"error"/"body", "hang" and "close"); a GET is answered from "gets" (JSON, or an answer
+with a "status"), else with 404.
 
 A REPLY of a conversation is one of
   {"text": …, "thinking": …, "calls": [CALL, …], …}   a message, in pieces
@@ -25,7 +26,7 @@ import argparse
 import json
 import sys
 
-from fake_anthropic import DATE_PREFIX, Handler as BaseHandler, Script, Server, pieces
+from fake_anthropic import DATE_PREFIX, Handler as BaseHandler, Script as BaseScript, Server, pieces
 
 
 class Chat:
@@ -122,10 +123,24 @@ def message_chunks(reply, request):
         yield {**base, "choices": [], "usage": usage_of(reply)}
 
 
+class Script(BaseScript):
+    def note(self, connection, path, headers):
+        """Records a GET, which takes no reply."""
+        with self.lock:
+            if self.record:
+                entry = {"n": None, "connection": connection, "method": "GET", "path": path, "headers": headers, "body": None}
+                self.record.write(json.dumps(entry, ensure_ascii=False) + "\n")
+                self.record.flush()
+
+
 class Handler(BaseHandler):
     def do_GET(self):
         known = self.server.gets
-        if self.path in known:
+        headers = {k.lower(): v for k, v in self.headers.items()}
+        self.server.script.note(self.number, self.path, headers)
+        if self.path in known and "status" in known[self.path]:
+            self.answer(known[self.path])
+        elif self.path in known:
             self.answer({"status": 200, "body": json.dumps(known[self.path]), "headers": {"content-type": "application/json"}})
         else:
             self.answer({"status": 404, "error": {"message": f"no such path: {self.path}"}})

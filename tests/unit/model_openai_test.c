@@ -440,6 +440,34 @@ static void test_model_openai__the_window_is_what_a_server_tells(void **state) {
     }
 }
 
+static void test_model_openai__a_second_refusal_ends_the_search_for_the_window(void **state) {
+    (void)state;
+#define DENIED "{\"status\":401,\"error\":{\"message\":\"no " KEY "\"}}"
+    static const struct {
+        const char *gets;
+        dep_status status;
+        size_t requests;
+    } rows[] = {
+        {"\"/v1/models/m\":" DENIED ",\"/v1/models\":{\"data\":[{\"id\":\"m\",\"max_model_len\":8}]}", DEP_OK,
+         2},
+        {"\"/v1/models/m\":" DENIED ",\"/v1/models\":" DENIED, DEP_ERR_PROVIDER, 2},
+        {"", DEP_ERR_NOT_FOUND, 5},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        rig *r = rig_new("", rows[i].gets, quick);
+        int64_t tokens;
+        dep_status status = model_window(r->p, r->a, S("m"), NULL, &tokens, &r->err);
+        if (status != rows[i].status) fail_msg("%zu: %s", i, r->err.msg);
+        size_t n;
+        const json *all = requests(r, &n);
+        assert_int_equal(n, rows[i].requests);
+        assert_str(json_str(json_get(json_at(all, 0), S("headers")), S("authorization"), S("")),
+                   S("Bearer " KEY));
+        if (status != DEP_OK) assert_null(strstr(r->err.msg, KEY));
+        rig_free(r);
+    }
+}
+
 static void test_model_openai__the_window_of_a_server_that_is_not_there_is_a_network_error(void **state) {
     (void)state;
     rig *r = rig_new("", "", quick);
@@ -506,6 +534,7 @@ int main(void) {
         cmocka_unit_test(test_model_openai__silence_times_out_and_a_stop_is_heard),
         cmocka_unit_test(test_model_openai__a_piece_that_belongs_to_no_call_is_not_tried_again),
         cmocka_unit_test(test_model_openai__the_window_is_what_a_server_tells),
+        cmocka_unit_test(test_model_openai__a_second_refusal_ends_the_search_for_the_window),
         cmocka_unit_test(test_model_openai__the_window_of_a_server_that_is_not_there_is_a_network_error),
         cmocka_unit_test(test_model_openai__memory_that_cannot_be_had_in_the_middle_leaves_the_client_usable),
     };
