@@ -217,7 +217,11 @@ def test_tools(box):
               ["read", "kb_search", "available_tools", "load_tools"])
     box.check("names, descriptions, schemas", all({"name", "description", "input_schema"} <= set(t) for t in array), array)
     box.equal("--api anthropic", box.run("tools", "full", "--api", "anthropic").json(), array)
-    box.exits("--api openai", box.run("tools", "full", "--api", "openai"), USAGE, err="openai")
+    functions = box.run("tools", "full", "--api", "openai").json()
+    box.equal("--api openai: the same as functions", functions,
+              [{"type": "function", "function": {"name": t["name"], "description": t["description"], "parameters": t["input_schema"]}}
+               for t in array])
+    box.exits("--api of nobody", box.run("tools", "full", "--api", "gemini"), USAGE, err="gemini")
     catalogue = box.run("tools", "--json").json()
     names = [t["name"] for t in catalogue]
     box.check("the catalogue has the grantable names first", names[:12] == ["bash", "read", "write", "edit", "glob", "grep",
