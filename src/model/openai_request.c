@@ -179,6 +179,7 @@ str openai_request_body(arena *a, const model_provider *p, const model_request *
             write_user(a, &w, m);
     }
     jw_end_arr(&w);
+    model_params(&w, p);
     jw_end_obj(&w);
     return buf_str(&out);
 }
