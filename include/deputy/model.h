@@ -119,6 +119,8 @@ typedef struct model_provider model_provider;
 // message, redacted), CANCELLED, LIMIT.
 [[nodiscard]] dep_status model_call(model_provider *p, arena *a, const model_request *req,
                                     const model_sink *sink, model_reply *ret, dep_err *err);
+// Is its server on this machine? Such ones have small windows, and asking them costs nothing.
+bool model_is_local(const model_provider *p);
 // The context window of a model in tokens: the configured one, else what the server's model endpoint says.
 // Errors: NOT_FOUND when it does not say; those of model_call.
 [[nodiscard]] dep_status model_window(model_provider *p, arena *a, str model, const model_sink *sink,

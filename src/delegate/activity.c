@@ -23,7 +23,7 @@ static void forget_batch(activity *act) {
 
 typedef struct {
     run *r;
-    store_op *first;
+    store_op *first, *last;
     void *ctx;
 } batch;
 
@@ -32,13 +32,14 @@ static dep_status write_batch(store *s, void *p, dep_err *err) {
     activity *act = &b->r->act;
     if (b->first) TRY(b->first(s, b->ctx, err));
     if (act->items.n) TRY(store_activity_add(s, b->r->id, act->items.p, act->items.n, false, err));
-    if (!act->messages.n && !act->delivered.n) return DEP_OK;
-    return store_message_add(s, b->r->id, act->messages.p, act->messages.n, act->delivered.p,
-                             act->delivered.n, false, err);
+    if (act->messages.n || act->delivered.n)
+        TRY(store_message_add(s, b->r->id, act->messages.p, act->messages.n, act->delivered.p,
+                              act->delivered.n, false, err));
+    return b->last ? b->last(s, b->ctx, err) : DEP_OK;
 }
 
-dep_status activity_store(run *r, store_mode mode, store_op *first, void *ctx, dep_err *err) {
-    batch b = {.r = r, .first = first, .ctx = ctx};
+dep_status activity_store(run *r, store_mode mode, store_op *first, store_op *last, void *ctx, dep_err *err) {
+    batch b = {.r = r, .first = first, .last = last, .ctx = ctx};
     TRY(store_do(r->e->store, mode, write_batch, &b, err));
     forget_batch(&r->act);
     r->act.last_write_ms = run_mono(r);
@@ -50,7 +51,7 @@ static void write_now(run *r, bool sync) {
     activity *act = &r->act;
     dep_err err;
     if ((act->items.n || act->messages.n) &&
-        activity_store(r, sync ? STORE_WRITE_FULL : STORE_WRITE, NULL, NULL, &err) != DEP_OK) {
+        activity_store(r, sync ? STORE_WRITE_FULL : STORE_WRITE, NULL, NULL, NULL, &err) != DEP_OK) {
         if (act->fault.status == DEP_OK) act->fault = err;
         forget_batch(act);
     }

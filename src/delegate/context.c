@@ -4,7 +4,12 @@
 // task, the definition and what the model itself wrote are never touched.
 #include "delegate/delegate_int.h"
 
-enum { FOLD_KEEP = 400 }; // bytes: shorter results stay, folding them wins nothing
+enum {
+    FOLD_KEEP = 400, // bytes: shorter results stay, folding them wins nothing
+    // Tokens from which on the window is asked for.
+    WORTH_ASKING = DELEGATE_WINDOW / 2,
+    WORTH_ASKING_LOCAL = 1500,
+};
 
 void context_note_reply(run *r, const model_reply *reply) {
     const model_usage *u = &reply->usage;
@@ -28,13 +33,37 @@ static int64_t next_size(run *r) {
     return r->ctx.size + r->ctx.added;
 }
 
+// What was learnt of a model holds for all delegations of this process.
+static int64_t known_window(run *r) {
+    int64_t window = 0;
+    pthread_mutex_lock(&r->e->lock);
+    for (size_t i = 0; i < WINDOWS_KEPT; i++)
+        if (str_eq(str_z(r->e->windows[i].model), r->report.model)) window = r->e->windows[i].tokens;
+    pthread_mutex_unlock(&r->e->lock);
+    return window;
+}
+
+static void remember_window(run *r, int64_t tokens) {
+    engine *e = r->e;
+    if (r->report.model.n >= sizeof e->windows[0].model) return;
+    pthread_mutex_lock(&e->lock);
+    known_window_row *row = &e->windows[e->n_windows++ % WINDOWS_KEPT];
+    memcpy(row->model, r->report.model.p, r->report.model.n);
+    row->model[r->report.model.n] = 0;
+    row->tokens = tokens;
+    pthread_mutex_unlock(&e->lock);
+}
+
 // Asked for only when it begins to matter: most delegations never come near it.
 static void learn_window(run *r) {
     dep_err why;
     model_sink sink = {.cancelled = run_cancelled, .ctx = r};
+    if ((r->ctx.window = known_window(r)) > 0) return;
     if (model_window(r->provider, r->turn, r->model_name, &sink, &r->ctx.window, &why) == DEP_OK &&
-        r->ctx.window > 0)
+        r->ctx.window > 0) {
+        remember_window(r, r->ctx.window);
         return;
+    }
     r->ctx.window = DELEGATE_WINDOW;
     r->ctx.window_assumed = true;
 }
@@ -84,7 +113,8 @@ bool context_fold(run *r, const char *why) {
 
 void context_make_room(run *r) {
     int64_t size = next_size(r);
-    if (!r->ctx.window && size * 2 > DELEGATE_WINDOW) learn_window(r);
+    int64_t worth = model_is_local(r->provider) ? WORTH_ASKING_LOCAL : WORTH_ASKING;
+    if (!r->ctx.window && size > worth) learn_window(r);
     if (r->ctx.window && size > r->ctx.window / 100 * DELEGATE_FOLD_PERCENT)
         (void)context_fold(r, "the conversation neared the model's window");
 }

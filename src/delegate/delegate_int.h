@@ -44,6 +44,12 @@ struct task {
     pthread_t worker;
 };
 
+enum { WINDOWS_KEPT = 16 };
+typedef struct {
+    char model[256];
+    int64_t tokens;
+} known_window_row;
+
 struct engine {
     arena *a;
     store_shared *store;
@@ -59,6 +65,8 @@ struct engine {
     task *tasks, **tail;    // in order of arrival, until they have ended
     task *done;             // ended; their threads are to be joined
     size_t running, queued, cap;
+    known_window_row windows[WINDOWS_KEPT];
+    size_t n_windows;
     pthread_t listener;
     bool listening, closed;
     atomic_bool closing;
@@ -178,8 +186,10 @@ void activity_flush(run *r, bool sync);
 void activity_forget(run *r, const dep_err *why);
 // Writes the batch when it has waited long enough.
 void activity_tick(run *r);
-// Puts what was gathered with `first` (may be NULL), in one transaction; forgets the batch when it is stored.
-[[nodiscard]] dep_status activity_store(run *r, store_mode mode, store_op *first, void *ctx, dep_err *err);
+// Stores what was gathered between `first` and `last` (each may be NULL), in one transaction; forgets the
+// batch when it is stored.
+[[nodiscard]] dep_status activity_store(run *r, store_mode mode, store_op *first, store_op *last, void *ctx,
+                                        dep_err *err);
 
 // --- messages.c: the conversation, as it is stored -----------------------------------------------
 // Keeps a message for resume; it is stored with the next batch.

@@ -34,6 +34,13 @@ static dep_status refuse_errors(const run *r, const diags *d, dep_err *err) {
 
 // --- What it is granted --------------------------------------------------------------------------
 
+static int64_t configured_window(const config *c, str model) {
+    str provider, name;
+    const config_provider *p =
+        str_cut(model, '/', &provider, &name) ? config_provider_get(c, provider) : NULL;
+    return p ? p->window : 0;
+}
+
 static dep_status resolve_run(run *r, const delegate_order *o, dep_err *err) {
     workspace *w = r->w;
     agent_entry *entry = NULL;
@@ -45,6 +52,7 @@ static dep_status resolve_run(run *r, const delegate_order *o, dep_err *err) {
     if (d.errors) return refuse_errors(r, &d, err);
     if (r->grant.refusal.n) return err_set(err, r->grant.refusal_status, STR_FMT, STR_ARG(r->grant.refusal));
     r->report.model = str_dup(r->a, r->grant.model);
+    r->ctx.window = configured_window(&w->config, r->report.model);
     r->price = r->grant.priced ? &r->grant.price : NULL;
     if (r->def->memory != DEF_MEMORY_NONE) TRY(workspace_trust_writable(w, err));
     return delegate_model_open(r->a, w, r->report.model, r->e->net, &r->provider, &r->model_name, &r->secrets,
@@ -163,7 +171,7 @@ dep_status order_store(run *r, deleg_status status, bool anybody, dep_err *err) 
     // Whoever takes it prepares it anew, conversation included.
     if (anybody) return store_do(r->e->store, STORE_WRITE_FULL, add_row, &row, err);
     str item = activity_status(r, status, (str){0});
-    TRY(activity_store(r, STORE_WRITE_FULL, add_row, &row, err));
+    TRY(activity_store(r, STORE_WRITE_FULL, add_row, NULL, &row, err));
     activity_tell(r, "status", item);
     return DEP_OK;
 }
@@ -238,7 +246,7 @@ dep_status order_begin(run *r, bool was_queued, dep_err *err) {
     r->started_mono = run_mono(r);
     if (!was_queued) return DEP_OK;
     str item = activity_status(r, DELEG_RUNNING, (str){0});
-    TRY(activity_store(r, STORE_WRITE_FULL, take_row, &r->id, err));
+    TRY(activity_store(r, STORE_WRITE_FULL, take_row, NULL, &r->id, err));
     activity_tell(r, "status", item);
     return DEP_OK;
 }

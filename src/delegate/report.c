@@ -119,12 +119,12 @@ void report_store(run *r, deleg_status status, str end_reason) {
     make_json(r);
     str item = activity_status(r, status, rep->end_reason);
     ending_op op = {.r = r, .rep = rep};
-    if (activity_store(r, STORE_WRITE_FULL, put_end, &op, &why) != DEP_OK) {
+    if (activity_store(r, STORE_WRITE_FULL, NULL, put_end, &op, &why) != DEP_OK) {
         activity_forget(r, &why);
         run_warn(r, str_fmt(r->a, "some activity could not be stored: %s", why.msg));
         make_json(r);
         item = activity_status(r, status, rep->end_reason);
-        if (activity_store(r, STORE_WRITE_FULL, put_end, &op, &why) != DEP_OK) {
+        if (activity_store(r, STORE_WRITE_FULL, NULL, put_end, &op, &why) != DEP_OK) {
             rep->status = DELEG_FAILED;
             rep->end_reason =
                 str_fmt(r->a, "the report could not be stored: %s (it had ended with: " STR_FMT ")", why.msg,

@@ -85,6 +85,10 @@ dep_status model_call(model_provider *p, arena *a, const model_request *req, con
     return p->api->call(p, a, req, sink, ret, err);
 }
 
+bool model_is_local(const model_provider *p) {
+    return p->http && p->url.loopback;
+}
+
 dep_status model_window(model_provider *p, arena *a, str model, const model_sink *sink, int64_t *tokens,
                         dep_err *err) {
     ARENA_CATCH(a, err);
