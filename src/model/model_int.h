@@ -36,8 +36,9 @@ struct model_provider {
     model_config config; // defaults filled in
     http_url url;
     const sys_clock *clock;
-    http_client *http;  // NULL for an API without an address
-    const json *params; // config.params, read; NULL: none
+    http_client *http;        // NULL for an API without an address
+    const json *params;       // config.params, read; NULL: none
+    uint64_t plain_reasoning; // openai-responses: hash of a model that refused encrypted reasoning; 0: none
 };
 
 bool model_cancelled(const model_sink *sink);

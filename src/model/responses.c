@@ -1,24 +1,62 @@
-// responses: being built.
-#include "model/model_int.h"
+// responses: model calls through the OpenAI Responses API, streaming. Knows where the API lives, its headers,
+// and which of its wishes a model may refuse; the request's text, the items and the events are the business
+// of responses_request, responses_items and responses_stream.
+#include "model/responses_int.h"
 
-static dep_status call(model_provider *p, arena *a, const model_request *req, const model_sink *sink,
+static void *open_stream(arena *a, const model_provider *p, const model_sink *sink) {
+    return responses_stream_new(a, p, sink);
+}
+static dep_status feed(void *s, str bytes, bool *done, dep_err *err) {
+    return responses_stream_feed(s, bytes, done, err);
+}
+static dep_status end(void *s, bool whole, model_reply *ret, dep_err *err) {
+    return responses_stream_end(s, whole, ret, err);
+}
+static model_stream_facts facts(const void *s) {
+    return (model_stream_facts){.has_content = responses_stream_has_content(s),
+                                .passes = responses_stream_error_passes(s),
+                                .has_usage = responses_stream_has_usage(s)};
+}
+
+static dep_status send(model_provider *p, arena *a, const model_request *req, const model_sink *sink,
                        model_reply *ret, dep_err *err) {
-    (void)p, (void)a, (void)req, (void)sink, (void)ret;
-    return err_set(err, DEP_ERR_NOT_YET, "not yet");
+    const str headers[] = {str_fmt(a, "authorization: Bearer " STR_FMT, STR_ARG(p->config.key))};
+    model_wire wire = {.url = model_api_url(a, p, "/responses"),
+                       .headers = headers,
+                       .n_headers = p->config.key.n > 0,
+                       .body = responses_request_json(a, p, req),
+                       .open = open_stream,
+                       .feed = feed,
+                       .end = end,
+                       .facts = facts,
+                       .error_passes = responses_error_passes};
+    return model_attempts(p, a, &wire, sink, ret, err);
 }
-static str tools_json(arena *a, const model_tool *tools, size_t n) {
-    (void)a, (void)tools, (void)n;
-    return S("[]");
+
+// Models that do not reason refuse the wish for encrypted reasoning. One that did is not asked again.
+static bool refuses_encrypted(arena *a, const model_provider *p, const model_request *req,
+                              const dep_err *err) {
+    if (p->plain_reasoning == str_hash(req->model)) return false;
+    str text = str_lower(a, str_z(err->msg));
+    return str_find(text, S("encrypted content is not supported")) != SIZE_MAX ||
+           str_find(text, S("reasoning.encrypted_content")) != SIZE_MAX;
 }
-static str request_json(arena *a, const model_provider *p, const model_request *req) {
-    (void)a, (void)p, (void)req;
-    return S("{}");
+
+static dep_status responses_call(model_provider *p, arena *a, const model_request *req,
+                                 const model_sink *sink, model_reply *ret, dep_err *err) {
+    dep_err why = {0};
+    dep_status status = send(p, a, req, sink, ret, &why);
+    if (status == DEP_ERR_PROVIDER && ret->blocks.n == 0 && refuses_encrypted(a, p, req, &why)) {
+        p->plain_reasoning = str_hash(req->model);
+        status = send(p, a, req, sink, ret, &why);
+    }
+    return status == DEP_OK ? DEP_OK : err_set(err, status, "%s", why.msg);
 }
 
 const model_api model_api_responses = {
     .api = "openai-responses",
     .default_url = "https://api.openai.com",
-    .call = call,
-    .tools_json = tools_json,
-    .request_json = request_json,
+    .call = responses_call,
+    .tools_json = responses_tools_json,
+    .request_json = responses_request_json,
 };
