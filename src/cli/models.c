@@ -2,28 +2,62 @@
 #include "cli/config_file.h"
 #include <string.h>
 
+// What a name alone says. Servers of one's own machine stand at their usual addresses and want no key.
 static const struct {
     const char *name, *api, *key_env, *url;
 } known[] = {
     {"anthropic", "anthropic", "ANTHROPIC_API_KEY", ""},
     {"openai", "openai", "OPENAI_API_KEY", ""},
+    {"openai-responses", "openai-responses", "OPENAI_API_KEY", ""},
+    {"openrouter", "openai", "OPENROUTER_API_KEY", "https://openrouter.ai/api/v1"},
+    {"deepseek", "openai", "DEEPSEEK_API_KEY", "https://api.deepseek.com/v1"},
+    {"groq", "openai", "GROQ_API_KEY", "https://api.groq.com/openai/v1"},
+    {"mistral", "openai", "MISTRAL_API_KEY", "https://api.mistral.ai/v1"},
+    {"xai", "openai", "XAI_API_KEY", "https://api.x.ai/v1"},
     {"ollama", "openai", "", "http://127.0.0.1:11434/v1"},
+    {"llama.cpp", "openai", "", "http://127.0.0.1:8080/v1"},
+    {"lmstudio", "openai", "", "http://127.0.0.1:1234/v1"},
+    {"vllm", "openai", "", "http://127.0.0.1:8000/v1"},
 };
 
-static bool api_here(str api) {
-    return str_eq(api, S("anthropic")) || str_eq(api, S("quote"));
+// The APIs that a provider in the config may name.
+static const char *const *apis(void) {
+    return keytab_find(config_keys(), S("providers.api"))->values;
+}
+
+static bool is_api(str api) {
+    for (const char *const *v = apis(); *v; v++)
+        if (str_eq(api, str_z(*v))) return true;
+    return false;
+}
+
+static str api_names(arena *a) {
+    buf b = buf_new(a, 0);
+    for (const char *const *v = apis(); *v; v++)
+        if (!str_eq(str_z(*v), S("quote"))) buf_addf(&b, "%s%s", b.n ? ", " : "", *v);
+    return buf_str(&b);
+}
+
+static bool in_use(const config *cfg, const char *name, const char *key_env) {
+    if (config_provider_get(cfg, str_z(name))) return true;
+    for (vec_each(const config_provider, p, &cfg->providers))
+        if (str_find(p->key, str_z(key_env)) != SIZE_MAX) return true;
+    return false;
 }
 
 const char *provider_waiting(const cli *c, const char **var) {
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         const char *key = *known[i].key_env ? c->in->getenv(known[i].key_env) : NULL;
-        if (!key || !*key || !api_here(str_z(known[i].api)) ||
-            config_provider_get(&c->w->config, str_z(known[i].name)))
-            continue;
+        if (!key || !*key || in_use(&c->w->config, known[i].name, known[i].key_env)) continue;
         *var = known[i].key_env;
         return known[i].name;
     }
     return NULL;
+}
+
+static void known_names(buf *b) {
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        buf_addf(b, "%s%s", i ? ", " : "", known[i].name);
 }
 
 static int list(cli *c) {
@@ -42,11 +76,8 @@ static int list(cli *c) {
         const config_provider *p = i ? &cfg->providers.p[i - 1] : &quote;
         str key, state = S("ready");
         dep_err err;
-        if (!api_here(p->api)) {
-            state = S("not yet: this version does not speak that API");
-        } else if (p->key.n && config_expand(c->a, p->key, c->in->getenv, &key, &err) != DEP_OK) {
+        if (p->key.n && config_expand(c->a, p->key, c->in->getenv, &key, &err) != DEP_OK)
             state = str_dup(c->a, str_z(err.msg));
-        }
         if (c->json) {
             jw_obj(&w);
             jw_kstr(&w, S("name"), p->name);
@@ -67,7 +98,11 @@ static int list(cli *c) {
     } else {
         text(&b, "default: "), safe(&b, model), text(&b, "\n");
         if (!cfg->providers.n)
-            text(&b, "connect one: deputy models add anthropic --key-env ANTHROPIC_API_KEY --model MODEL\n");
+            text(&b,
+                 "connect one: deputy models add anthropic --model MODEL, with the key in ANTHROPIC_API_KEY\n"
+                 "or a server of this machine: deputy models add ollama --model MODEL\n"
+                 "known by name: "),
+                known_names(&b), text(&b, "\n");
     }
     out_buf(&b);
     return EXIT_FINE;
@@ -91,17 +126,24 @@ static int take_provider(cli *c, str name, model_config *mc, str *key_env) {
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (!str_eq(str_z(known[i].name), name)) continue;
         if (!mc->api.n) mc->api = str_z(known[i].api);
-        if (!key_env->n) *key_env = str_z(known[i].key_env);
+        // Nobody's key goes to another address than its owner's unless that is said.
+        if (!key_env->n && !mc->url.n) *key_env = str_z(known[i].key_env);
         if (!mc->url.n) mc->url = str_z(known[i].url);
     }
     if (!word(name, ".-"))
         return usage_error(c, "a provider's name has letters, digits, '.', '_' and '-', a letter first");
-    if (!mc->api.n) return usage_error(c, "say which API it speaks: --api anthropic");
+    if (!mc->api.n) {
+        buf b = buf_new(c->a, 0);
+        known_names(&b);
+        return usage_error(
+            c, "say which API it speaks: --api with one of " STR_FMT "; known without it: " STR_FMT,
+            STR_ARG(api_names(c->a)), STR_ARG(buf_str(&b)));
+    }
     if (key_env->n && !word(*key_env, ""))
         return usage_error(c, "--key-env takes the name of an environment variable, never the key itself");
-    if (!api_here(mc->api))
-        return fail_with(c, EXIT_REFUSED, "the API \"" STR_FMT "\": not yet. This version speaks anthropic",
-                         STR_ARG(mc->api));
+    if (!is_api(mc->api))
+        return usage_error(c, "there is no API \"" STR_FMT "\"; there are " STR_FMT, STR_ARG(mc->api),
+                           STR_ARG(api_names(c->a)));
     // Opened once with a key that is none: a URL that could not be used is not written.
     model_provider *p;
     mc->name = name;
@@ -137,6 +179,7 @@ static int add(cli *c) {
     const char *value = key_env.n ? c->in->getenv(str_cz(c->a, key_env)) : "";
     if (!value || (!*value && key_env.n))
         say(c, "the environment variable " STR_FMT " is not set now", STR_ARG(key_env));
+    if (!key_env.n) say(c, "no key is sent; --key-env VARIABLE names one");
     if (model.n) {
         say(c, "the default model is " STR_FMT "; next: deputy models test", STR_ARG(model));
     } else {
@@ -188,7 +231,9 @@ static int test(cli *c) {
     vec_push(c->a, &m.blocks,
              ((model_block){.kind = BLOCK_TEXT, .text = S("Answer with the one word: ready")}));
     vec_push(c->a, &messages, m);
-    model_request req = {.model = model_name, .messages = &messages, .max_tokens = 64};
+    // Room for a model that thinks before it says a word.
+    enum { TEST_TOKENS = 1024 };
+    model_request req = {.model = model_name, .messages = &messages, .max_tokens = TEST_TOKENS};
     model_sink sink = {0};
     model_reply reply = {0};
     int64_t from = c->in->clock->mono_ms(c->in->clock->ctx);
@@ -196,10 +241,12 @@ static int test(cli *c) {
     buf b = buf_new(c->a, 0);
     safe(&b, model);
     buf_addf(&b, " answered in %lld ms: ", (long long)(c->in->clock->mono_ms(c->in->clock->ctx) - from));
+    size_t head = b.n;
     for (vec_each(const model_block, block, &reply.blocks))
         if (block->kind == BLOCK_TEXT) brief(&b, block->text, 200);
-    buf_addf(&b, "\n%lld tokens in, %lld out; model reported: ", (long long)reply.usage.input,
-             (long long)reply.usage.output);
+    if (b.n == head) text(&b, "(no text)");
+    buf_addf(&b, "\n%lld tokens in, %lld out%s; model reported: ", (long long)reply.usage.input,
+             (long long)reply.usage.output, reply.usage.estimated ? " (estimated)" : "");
     safe(&b, reply.model);
     text(&b, "\n");
     out_buf(&b);

@@ -136,7 +136,9 @@ int verb_tools(cli *c) {
     }
     str json_text = model_tools_json(c->a, api, tools, offered.n);
     if (!json_text.n)
-        return usage_error(c, "the API \"" STR_FMT "\" is not known to this version", STR_ARG(api));
+        return usage_error(c,
+                           "there is no API \"" STR_FMT "\"; there are anthropic, openai, openai-responses",
+                           STR_ARG(api));
     out_exact(json_text);
     out_exact(S("\n"));
     return EXIT_FINE;

@@ -11,9 +11,10 @@ static const cli_opt role_opts[] = {{"role", OPT_VALUE, "delegate|main", "the ro
 static const cli_opt prompt_opts[] = {{"parts", OPT_FLAG, NULL, "the parts with their offsets and sizes"},
                                       {"role", OPT_VALUE, "delegate|main", "the role to assume"},
                                       END};
-static const cli_opt tools_opts[] = {{"api", OPT_VALUE, "API", "the form of that API: anthropic"},
-                                     {"role", OPT_VALUE, "delegate|main", "the role to assume"},
-                                     END};
+static const cli_opt tools_opts[] = {
+    {"api", OPT_VALUE, "API", "the form of that API: anthropic, openai, openai-responses"},
+    {"role", OPT_VALUE, "delegate|main", "the role to assume"},
+    END};
 static const cli_opt schema_opts[] = {{"reference", OPT_FLAG, NULL, "the reference page in Markdown instead"},
                                       END};
 static const cli_opt init_opts[] = {
@@ -65,9 +66,9 @@ static const cli_opt memory_opts[] = {{"shared", OPT_FLAG, NULL, "the workspace'
                                       {"yes", OPT_FLAG, NULL, "do not ask"},
                                       END};
 static const cli_opt models_opts[] = {
-    {"url", OPT_VALUE, "URL", "base address"},
+    {"url", OPT_VALUE, "URL", "base address; the provider's own when absent"},
     {"key-env", OPT_VALUE, "NAME", "environment variable that holds the key"},
-    {"api", OPT_VALUE, "API", "anthropic"},
+    {"api", OPT_VALUE, "API", "anthropic, openai or openai-responses; for a name that is not known"},
     {"model", OPT_VALUE, "MODEL", "add: make this the default model; test: test this one"},
     END};
 
@@ -113,7 +114,10 @@ static const cli_verb table[] = {
     {"memory", "list|show|search|edit|rm|where|export NAME [FILE|QUERY]", "an agent's notes",
      "With --shared, NAME is left out.", memory_opts, 1, -1, VERB_JSON, verb_memory},
     {"skills", "", "list the skills and what is not in effect", NULL, NULL, 0, 0, VERB_JSON, verb_skills},
-    {"models", "[add NAME|use P/M|test [NAME]]", "the configured providers; add, choose, test", NULL,
+    {"models", "[add NAME|use P/M|test [NAME]]", "the configured providers; add, choose, test",
+     "Known by name: anthropic, openai, openai-responses, openrouter, deepseek, groq, mistral, xai, and on "
+     "this "
+     "machine ollama, llama.cpp, lmstudio, vllm.",
      models_opts, 0, 2, VERB_JSON | VERB_ANYWHERE, verb_models},
     {"config", "[path|get [KEY]|set KEY VALUE|unset KEY]", "the settings in effect, and where they come from",
      NULL, NULL, 0, 3, VERB_JSON | VERB_ANYWHERE, verb_config},

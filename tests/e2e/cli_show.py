@@ -221,7 +221,11 @@ def test_tools(box):
     box.equal("--api openai: the same as functions", functions,
               [{"type": "function", "function": {"name": t["name"], "description": t["description"], "parameters": t["input_schema"]}}
                for t in array])
-    box.exits("--api of nobody", box.run("tools", "full", "--api", "gemini"), USAGE, err="gemini")
+    responses = box.run("tools", "full", "--api", "openai-responses").json()
+    box.equal("--api openai-responses: the same tools in its form",
+              [(t["type"], t["name"], t["description"], t["parameters"]) for t in responses],
+              [("function", t["name"], t["description"], t["input_schema"]) for t in array])
+    box.exits("an API nobody knows", box.run("tools", "full", "--api", "smtp"), USAGE, err=["smtp", "openai-responses"])
     catalogue = box.run("tools", "--json").json()
     names = [t["name"] for t in catalogue]
     box.check("the catalogue has the grantable names first", names[:12] == ["bash", "read", "write", "edit", "glob", "grep",

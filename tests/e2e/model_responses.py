@@ -193,4 +193,16 @@ def test_a_model_that_does_not_reason(box):
         box.check("and then no more with it", len(fake.bodies()) == 2 and all("include" not in b for b in fake.bodies()))
 
 
+def test_models_test(box):
+    with server(box, [{"items": [thought("hm"), {"type": "message", "text": "ready"}]},
+                      {"items": [thought("hm")], "status": "incomplete", "usage": None},
+                      {"status": 401, "error": {"type": "invalid_request_error", "message": f"Incorrect key {KEY}"}}]) as fake:
+        env = {"FAKE_KEY": KEY}
+        box.exits("it answers", box.run("models", "test", env=env), FINE, out=["fake/one answered", "ready", "6 tokens in, 20 out;"])
+        box.exits("it only thinks", box.run("models", "test", "fake/two", env=env), FINE, out=["(no text)", "(estimated)"])
+        bad = box.run("models", "test", env=env)
+        box.check("a refused key", bad.code == ERRORS and "***" in bad.err and KEY not in bad.err, bad)
+        box.equal("the models that were asked", [b["model"] for b in fake.bodies()], ["one", "two", "one"])
+
+
 main(globals())
