@@ -18,13 +18,14 @@ static model_stream_facts facts(const void *s) {
                                 .has_usage = responses_stream_has_usage(s)};
 }
 
-static dep_status send(model_provider *p, arena *a, const model_request *req, const model_sink *sink,
-                       model_reply *ret, dep_err *err) {
+static dep_status send(model_provider *p, arena *a, const model_request *req, bool stream,
+                       const model_sink *sink, model_reply *ret, dep_err *err) {
     const str headers[] = {str_fmt(a, "authorization: Bearer " STR_FMT, STR_ARG(p->config.key))};
     model_wire wire = {.url = model_api_url(a, p, "/responses"),
                        .headers = headers,
                        .n_headers = p->config.key.n > 0,
-                       .body = responses_request_json(a, p, req),
+                       .body = responses_request_body(a, p, req, stream),
+                       .json_answer = !stream,
                        .open = open_stream,
                        .feed = feed,
                        .end = end,
@@ -42,13 +43,28 @@ static bool refuses_encrypted(arena *a, const model_provider *p, const model_req
            str_find(text, S("reasoning.encrypted_content")) != SIZE_MAX;
 }
 
+static bool is_empty(const model_reply *r) {
+    for (vec_each(const model_block, b, &r->blocks))
+        if (b->kind == BLOCK_TEXT || b->kind == BLOCK_TOOL_USE) return false;
+    return r->stop == STOP_END;
+}
+
 static dep_status responses_call(model_provider *p, arena *a, const model_request *req,
                                  const model_sink *sink, model_reply *ret, dep_err *err) {
     dep_err why = {0};
-    dep_status status = send(p, a, req, sink, ret, &why);
+    dep_status status = send(p, a, req, true, sink, ret, &why);
     if (status == DEP_ERR_PROVIDER && ret->blocks.n == 0 && refuses_encrypted(a, p, req, &why)) {
         p->plain_reasoning = str_hash(req->model);
-        status = send(p, a, req, sink, ret, &why);
+        status = send(p, a, req, true, sink, ret, &why);
+    }
+    if (status == DEP_OK && is_empty(ret)) {
+        // Some servers lose text and calls when they stream them: once more, as one document.
+        model_usage spent = ret->usage;
+        status = send(p, a, req, false, sink, ret, &why);
+        ret->usage.input += spent.input;
+        ret->usage.output += spent.output;
+        ret->usage.cache_read += spent.cache_read;
+        ret->usage.estimated |= spent.estimated;
     }
     return status == DEP_OK ? DEP_OK : err_set(err, status, "%s", why.msg);
 }

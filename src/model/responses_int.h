@@ -6,6 +6,7 @@
 // --- Request (responses_request.c) -----------------------------------------------------------------------
 str responses_tools_json(arena *a, const model_tool *tools, size_t n);
 str responses_request_json(arena *a, const model_provider *p, const model_request *req);
+str responses_request_body(arena *a, const model_provider *p, const model_request *req, bool stream);
 
 // --- Items (responses_items.c): what the events of a reply make grow, keyed by what names an item ---------
 enum { RESPONSES_ITEMS_MAX = 1000 }; // items of a reply

@@ -97,12 +97,16 @@ static void write_assistant(jw *w, const model_message *m) {
 }
 
 str responses_request_json(arena *a, const model_provider *p, const model_request *req) {
+    return responses_request_body(a, p, req, true);
+}
+
+str responses_request_body(arena *a, const model_provider *p, const model_request *req, bool stream) {
     buf out = buf_new(a, 0);
     jw w = jw_new(&out);
     jw_obj(&w);
     jw_kstr(&w, S("model"), req->model);
     jw_kint(&w, S("max_output_tokens"), req->max_tokens ? req->max_tokens : p->config.max_tokens);
-    jw_kbool(&w, S("stream"), true);
+    jw_kbool(&w, S("stream"), stream);
     jw_kbool(&w, S("store"), false);
     if (!p->plain_reasoning || p->plain_reasoning != str_hash(req->model)) {
         jw_key(&w, S("include"));

@@ -18,6 +18,8 @@ struct responses_stream {
     const model_provider *p;
     const model_sink *sink;
     sse_reader *sse;
+    enum { BODY_UNKNOWN, BODY_EVENTS, BODY_DOCUMENT } body;
+    buf document;
     slots slots;
     str model, stop_text;
     model_stop stop;
@@ -409,9 +411,24 @@ static bool on_event(void *ctx, const sse_event *e) {
     return s->failed == DEP_OK && !s->ended;
 }
 
+// By the first byte that is not blank. No line of a stream begins with a brace.
+static void tell_body(responses_stream *s, str bytes) {
+    for (size_t i = 0; i < bytes.n && s->body == BODY_UNKNOWN; i++)
+        if (!strchr(" \t\r\n", bytes.p[i]) || bytes.p[i] == 0)
+            s->body = bytes.p[i] == '{' ? BODY_DOCUMENT : BODY_EVENTS;
+    if (s->body == BODY_DOCUMENT) s->document = buf_new(s->a, MODEL_REPLY_MAX);
+}
+
 dep_status responses_stream_feed(responses_stream *s, str bytes, bool *done, dep_err *err) {
     ARENA_CATCH(s->scratch, err);
     bool stopped = false;
+    if (s->body == BODY_UNKNOWN) tell_body(s, bytes);
+    if (s->body == BODY_DOCUMENT) {
+        buf_add(&s->document, bytes);
+        if (s->document.over)
+            return err_set(err, DEP_ERR_LIMIT, "the reply has more than %d bytes", MODEL_REPLY_MAX);
+        return DEP_OK;
+    }
     if (s->failed == DEP_OK) {
         dep_status status = sse_feed(s->sse, bytes, on_event, s, &stopped, &s->err);
         if (s->failed == DEP_OK) s->failed = status;
@@ -487,8 +504,23 @@ static void finish_slot(responses_stream *s, size_t place, bool whole, model_rep
     vec_push(s->a, &ret->blocks, m);
 }
 
+// One that is cut leaves the reply without an end.
+static void take_document(responses_stream *s) {
+    json *response;
+    arena_reset(s->scratch);
+    if (json_parse(s->scratch, buf_str(&s->document), MODEL_REPLY_MAX, &response, NULL) != DEP_OK) return;
+    const json *error = json_get(response, S("error"));
+    if (error && (error->kind == JSON_OBJECT || error->kind == JSON_STRING))
+        on_error(s, error);
+    else if (json_get(response, S("output")) || json_get(response, S("status")))
+        on_end(s, json_str(response, S("status"), S("completed")), response);
+    else
+        fail(s, "the answer is neither a stream nor a response");
+}
+
 dep_status responses_stream_end(responses_stream *s, bool whole, model_reply *ret, dep_err *err) {
     ARENA_CATCH(s->scratch, err);
+    if (whole && s->body == BODY_DOCUMENT && !s->ended && s->failed == DEP_OK) take_document(s);
     *ret = (model_reply){.usage = s->usage, .model = s->model, .stop = s->stop, .stop_text = s->stop_text};
     bool has_call = false;
     for (size_t i = 0; i < s->slots.n; i++) finish_slot(s, i, whole && s->ended, ret);

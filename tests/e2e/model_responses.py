@@ -98,9 +98,9 @@ def test_streams_of_every_form(box):
     librarian(box)
     first = [thought("hm"), {"type": "message", "text": "Let me sée."}, call("kb_search", {"query": "spout"}),
              call("read", {"path": "a.md"}, "call_2")]
-    for form in ("full", "items", "output", "parallel", "no_ids", "no_index"):
+    for form in ("full", "items", "output", "parallel", "no_ids", "no_index", "document"):
         for more in ({}, {"line_end": "\r\n", "bom": True, "comments": True}, {"line_end": "\r", "write_bytes": 7, "piece": 1}):
-            if form == "no_index" and more:
+            if form in ("no_index", "document") and more:
                 continue
             with server(box, [{"items": first, "form": form, **more}, {**says("done"), "form": form}]) as fake:
                 run = box.run("run", "one", "x", "--json")
@@ -113,6 +113,11 @@ def test_streams_of_every_form(box):
                 box.check("and its own result", "Rinse" in outputs(fake.bodies()[-1]).get("call_2", ""), sent)
     with server(box, [{**says("only deltas"), "form": "deltas"}]):
         box.exits("text without items", box.run("run", "one", "x"), FINE, out="only deltas")
+    with server(box, [{"items": [thought("hm")]}, says("the second time")]) as fake:
+        r = box.run("run", "one", "x", "--json").json()
+        box.equal("a stream in which nothing came is asked for once more", (r["report"], r["turns"]), ("the second time", 1))
+        box.equal("without a stream, and paid for twice", ([b["stream"] for b in fake.bodies()], r["usage"]["output_tokens"]),
+                  ([True, False], 40))
     with server(box, [says("no usage", usage=None)]):
         box.check("usage is estimated and marked", box.run("run", "one", "x", "--json").json()["usage"]["estimated"] is True)
 

@@ -16,7 +16,8 @@ ITEM: {"type": "message", "text"} (or "refusal") · {"type": "reasoning", "summa
 
 Beside "items":
   form: "full" (default), "items" (created, whole items and completed), "output" (everything in the last event), "deltas"
-    (no output_item events), "parallel" (the deltas of all items interleaved), "no_ids", "no_index"
+    (no output_item events), "parallel" (the deltas of all items interleaved), "no_ids", "no_index",
+    "document" (no stream; also what a request without `stream` gets)
   status (completed, incomplete, failed), reason (of incomplete), error (of failed), usage or null, model, piece
 Beside "items" and "events": line_end, bom, comments, write_bytes, delay_ms, error_after, end_after, cut_after, hang_after and
 hold_open, as in fake_anthropic.py.
@@ -38,8 +39,8 @@ def fault_of(request):
     for tool in request.get("tools", []):
         if tool.get("type") != "function" or not {"name", "parameters"} <= tool.keys():
             return f"Invalid tool: {json.dumps(tool)[:100]}"
-    if request.get("stream") is not True or request.get("store") is not False:
-        return "this server streams and stores nothing"
+    if request.get("store") is not False:
+        return "this server stores nothing"
     calls, items = {}, request.get("input", [])
     for i, item in enumerate(items):
         kind = item.get("type")
@@ -154,7 +155,7 @@ class ResponsesHandler(Handler):
             self.answer({"status": 400, "error": {"type": "invalid_request_error", "param": "include", "code": None,
                                                   "message": "Encrypted content is not supported with this model."}})
             return
-        reply = script.next(self.number, self.path, headers, request)
+        reply = script.next(self.number, "POST", self.path, headers, request)
         fault = fault_of(request)
         if self.path != "/v1/responses":
             reply = {"status": 404, "error": {"type": "invalid_request_error", "message": f"Invalid URL (POST {self.path})"}}
@@ -164,6 +165,9 @@ class ResponsesHandler(Handler):
             self.silence()
         elif reply.get("close"):
             self.cut()
+        elif "items" in reply and (reply.get("form") == "document" or not request["stream"]):
+            document = response_events(reply, request, script.served)[-1][1]["response"]
+            self.answer({"body": json.dumps(document), "headers": {"content-type": "application/json"}})
         elif "items" in reply or "events" in reply:
             events = reply["events"] if "events" in reply else response_events(reply, request, script.served)
             if "error_after" in reply:

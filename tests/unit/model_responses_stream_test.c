@@ -532,6 +532,42 @@ static void test_model_responses_stream__an_error_ends_the_reply_and_keeps_what_
     }
 }
 
+static void test_model_responses_stream__a_response_in_one_document_is_a_reply_too(void **state) {
+    (void)state;
+    static const struct {
+        str bytes;
+        dep_status status;
+        model_stop stop;
+        str told;
+        const char *message;
+    } rows[] = {
+        {S_INIT(" \r\n{\"status\":\"completed\",\"model\":\"gpt-x\",\"error\":null,\"output\":[" MESSAGE(
+             "m", PART("日本")) "," CALL("f", "c", "read", "{}") "]" USAGE "}\n"),
+         DEP_OK, STOP_TOOL_USE, S_INIT("'日本'= read({})#c="), ""},
+        {S_INIT("{\"output\":[]}"), DEP_OK, STOP_END, S_INIT(""), ""},
+        {S_INIT("{\"status\":\"incomplete\",\"incomplete_details\":{\"reason\":\"max_output_tokens\"},"
+                "\"output\":[" MESSAGE("m", PART("a")) "]}"),
+         DEP_OK, STOP_MAX_TOKENS, S_INIT("'a'="), ""},
+        {S_INIT("{\"error\":{\"message\":\"model is loading\",\"code\":503}}"), DEP_ERR_PROVIDER, STOP_OTHER,
+         S_INIT(""), "model is loading"},
+        {S_INIT("{\"status\":\"failed\",\"error\":{\"code\":\"server_error\",\"message\":\"x\"}}"),
+         DEP_ERR_PROVIDER, STOP_OTHER, S_INIT(""), "server_error: x"},
+        {S_INIT("{\"hello\":1}"), DEP_ERR_PROVIDER, STOP_OTHER, S_INIT(""), "neither"},
+        {S_INIT("{\"output\":[" MESSAGE("m", PART("a"))), DEP_ERR_NETWORK, STOP_OTHER, S_INIT(""),
+         "ended early"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        for (size_t piece = 1; piece < 200; piece += 66) {
+            outcome o = run(rows[i].bytes, piece);
+            assert_int_equal(o.status, rows[i].status);
+            assert_int_equal(o.reply.stop, rows[i].stop);
+            assert_str(told(&o), rows[i].told);
+            if (o.status != DEP_OK) assert_non_null(strstr(o.err.msg, rows[i].message));
+            arena_free(o.a);
+        }
+    }
+}
+
 static void test_model_responses_stream__content_begins_with_what_is_heard(void **state) {
     (void)state;
     static const struct {
@@ -648,6 +684,7 @@ int main(void) {
         cmocka_unit_test(test_model_responses_stream__how_a_reply_stops),
         cmocka_unit_test(test_model_responses_stream__an_early_end_is_a_network_error_that_keeps_the_text),
         cmocka_unit_test(test_model_responses_stream__an_error_ends_the_reply_and_keeps_what_was_there),
+        cmocka_unit_test(test_model_responses_stream__a_response_in_one_document_is_a_reply_too),
         cmocka_unit_test(test_model_responses_stream__content_begins_with_what_is_heard),
         cmocka_unit_test(test_model_responses_stream__odd_usage),
         cmocka_unit_test(test_model_responses_stream__a_reply_may_have_a_thousand_items_and_no_more),
