@@ -110,6 +110,7 @@ const core_files = [_][]const u8{
     "model/anthropic_stream.c",
     "model/attempt.c",
     "model/curl_load.c",
+    "model/halves.c",
     "model/http.c",
     "model/model.c",
     "model/net.c",

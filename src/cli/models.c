@@ -10,6 +10,7 @@ static const struct {
     {"openai", "openai", "OPENAI_API_KEY", ""},
     {"openai-responses", "openai-responses", "OPENAI_API_KEY", ""},
     {"openrouter", "openai", "OPENROUTER_API_KEY", "https://openrouter.ai/api/v1"},
+    {"gemini", "openai", "GEMINI_API_KEY", "https://generativelanguage.googleapis.com/v1beta/openai"},
     {"deepseek", "openai", "DEEPSEEK_API_KEY", "https://api.deepseek.com/v1"},
     {"groq", "openai", "GROQ_API_KEY", "https://api.groq.com/openai/v1"},
     {"mistral", "openai", "MISTRAL_API_KEY", "https://api.mistral.ai/v1"},

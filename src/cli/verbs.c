@@ -115,7 +115,8 @@ static const cli_verb table[] = {
      "With --shared, NAME is left out.", memory_opts, 1, -1, VERB_JSON, verb_memory},
     {"skills", "", "list the skills and what is not in effect", NULL, NULL, 0, 0, VERB_JSON, verb_skills},
     {"models", "[add NAME|use P/M|test [NAME]]", "the configured providers; add, choose, test",
-     "Known by name: anthropic, openai, openai-responses, openrouter, deepseek, groq, mistral, xai, and on "
+     "Known by name: anthropic, openai, openai-responses, openrouter, gemini, deepseek, groq, mistral, xai, "
+     "and on "
      "this "
      "machine ollama, llama.cpp, lmstudio, vllm.",
      models_opts, 0, 2, VERB_JSON | VERB_ANYWHERE, verb_models},

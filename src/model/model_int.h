@@ -48,6 +48,10 @@ bool model_wait(const model_sink *sink, int64_t ms);
 int64_t model_backoff_ms(const model_provider *p, int attempt);
 // Text that a server sent, fit for an error: secrets out, one line, cut.
 str model_foreign_message(arena *a, const model_provider *p, str text);
+// For an event that is no JSON: the first half of a character, at the end of a string, is taken out and waits
+// in *half (which lives in keep) for the second, at the beginning of a string of this or a later event. Equal
+// to data when there was nothing to do.
+str model_join_halves(arena *a, arena *keep, str data, str *half);
 // A call's input after it came whole: "{}" when empty; bad_input when it is no JSON object.
 void model_block_set_input(arena *a, model_block *b, str text);
 

@@ -218,66 +218,10 @@ static bool on_json(openai_stream *s, const json *v) {
 
 // --- Bytes -----------------------------------------------------------------------------------------------
 
-// The four digits of an escape \uXXXX at s.p[i]; -1: there is none.
-static int escape_at(str s, size_t i) {
-    int value = 0;
-    if (i + 6 > s.n || s.p[i] != '\\' || s.p[i + 1] != 'u') return -1;
-    for (size_t k = i + 2; k < i + 6; k++) {
-        char c = s.p[k];
-        int digit = c >= '0' && c <= '9'   ? c - '0'
-                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                           : -1;
-        if (digit < 0) return -1;
-        value = value * 16 + digit;
-    }
-    return value;
-}
-
-static bool is_high(int c) {
-    return c >= 0xD800 && c <= 0xDBFF;
-}
-
-static bool is_low(int c) {
-    return c >= 0xDC00 && c <= 0xDFFF;
-}
-
-// Servers that count in UTF-16 cut between the two escapes of a character. The first half, at the end of a
-// string, waits for the second, at the beginning of one. Anything else stays as it is, which is no JSON.
-static str join_halves(openai_stream *s, str data) {
-    buf out = buf_new(s->scratch, 0);
-    size_t from = 0, i = 0;
-    while (i < data.n) {
-        int c = escape_at(data, i);
-        if (c < 0) {
-            i += data.p[i] == '\\' ? 2 : 1;
-            continue;
-        }
-        bool ends = i + 6 < data.n && data.p[i + 6] == '"', begins = i > 0 && data.p[i - 1] == '"';
-        if (is_high(c) && is_low(escape_at(data, i + 6))) {
-            i += 12;
-            continue;
-        }
-        if (is_high(c) && ends && s->half.n == 0) {
-            buf_add(&out, str_sub(data, from, i));
-            s->half = str_dup(s->a, str_sub(data, i, i + 6));
-            from = i + 6;
-        } else if (is_low(c) && begins && s->half.n) {
-            buf_add(&out, str_sub(data, from, i));
-            buf_add(&out, s->half);
-            s->half = (str){0};
-            from = i;
-        }
-        i += 6;
-    }
-    buf_add(&out, str_sub(data, from, data.n));
-    return buf_str(&out);
-}
-
 static dep_status parse_event(openai_stream *s, str data, json **v, dep_err *why) {
     dep_status status = json_parse(s->scratch, data, MODEL_EVENT_MAX, v, why);
     if (status != DEP_ERR_PARSE) return status;
-    str joined = join_halves(s, data);
+    str joined = model_join_halves(s->scratch, s->a, data, &s->half);
     return str_eq(joined, data) ? status : json_parse(s->scratch, joined, MODEL_EVENT_MAX, v, why);
 }
 

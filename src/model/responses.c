@@ -1,6 +1,7 @@
 // responses: model calls through the OpenAI Responses API, streaming. Knows where the API lives, its headers,
 // and which of its wishes a model may refuse; the request's text, the items and the events are the business
 // of responses_request, responses_items and responses_stream.
+#include "model/openai_int.h"
 #include "model/responses_int.h"
 
 static void *open_stream(arena *a, const model_provider *p, const model_sink *sink) {
@@ -20,10 +21,11 @@ static model_stream_facts facts(const void *s) {
 
 static dep_status send(model_provider *p, arena *a, const model_request *req, bool stream,
                        const model_sink *sink, model_reply *ret, dep_err *err) {
-    const str headers[] = {str_fmt(a, "authorization: Bearer " STR_FMT, STR_ARG(p->config.key))};
+    str headers[OPENAI_HEADERS];
+    size_t n = openai_headers(a, p, headers);
     model_wire wire = {.url = model_api_url(a, p, "/responses"),
                        .headers = headers,
-                       .n_headers = p->config.key.n > 0,
+                       .n_headers = n,
                        .body = responses_request_body(a, p, req, stream),
                        .json_answer = !stream,
                        .open = open_stream,
@@ -75,4 +77,5 @@ const model_api model_api_responses = {
     .call = responses_call,
     .tools_json = responses_tools_json,
     .request_json = responses_request_json,
+    .window = openai_window, // servers that speak this API answer the same question
 };

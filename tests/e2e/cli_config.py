@@ -161,6 +161,7 @@ def test_models_is_refused(box):
 KNOWN = [("anthropic", "anthropic", "ANTHROPIC_API_KEY", None), ("openai", "openai", "OPENAI_API_KEY", None),
          ("openai-responses", "openai-responses", "OPENAI_API_KEY", None),
          ("openrouter", "openai", "OPENROUTER_API_KEY", "https://openrouter.ai/api/v1"),
+         ("gemini", "openai", "GEMINI_API_KEY", "https://generativelanguage.googleapis.com/v1beta/openai"),
          ("deepseek", "openai", "DEEPSEEK_API_KEY", "https://api.deepseek.com/v1"),
          ("groq", "openai", "GROQ_API_KEY", "https://api.groq.com/openai/v1"),
          ("mistral", "openai", "MISTRAL_API_KEY", "https://api.mistral.ai/v1"),

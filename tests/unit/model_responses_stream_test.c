@@ -245,6 +245,10 @@ static void test_model_responses_stream__what_is_left_out_is_taken_from_where_it
         // What streamed is not all of the output.
         {S_INIT(TEXT(AT(0), "a") OUTPUT(MESSAGE("m", PART("a")) "," CALL("f", "c", "read", "{}"))),
          S_INIT("'a'= read({})#c="), S_INIT("[a]<c read>")},
+        // Characters that are cut between two escapes.
+        {S_INIT(TEXT(AT(0), "a\\ud83d") TEXT(AT(0), "\\ude00b\\uD83D") TEXT(AT(0), "\\uDE01")
+                    DONE(AT(0), MESSAGE("m", PART("a\\ud83d\\ude00b😁"))) COMPLETED),
+         S_INIT("'a😀b😁'="), S_INIT("[a][😀b][😁]")},
         // The end marker of the older API, and events that are none.
         {S_INIT("data: []\n\ndata: 1\n\ndata: {}\n\ndata: [DONE]\n\n" TEXT("", "a")
                     EVENT("output_text.delta", ",\"delta\":5") EVENT("output_item.added", "") COMPLETED),
@@ -331,6 +335,9 @@ static void test_model_responses_stream__what_could_belong_to_two_is_an_error(vo
         S_INIT(DONE(AT(0), MESSAGE("m", PART("a"))) TEXT(AT(0), "b")),
         // No such stream.
         S_INIT("data: not json\n\n"),
+        S_INIT(TEXT(AT(0), "\\ude00")),
+        S_INIT(TEXT(AT(0), "\\ud83d") TEXT(AT(0), "\\ud83d")),
+        S_INIT(TEXT(AT(0), "\\ud83dx")),
         S_INIT("data: {\"type\":\"response.text\xff\"}\n\n"),
         S_INIT(EVENT("output_item.done", "")),
     };
