@@ -42,6 +42,7 @@ struct anthropic_stream {
     sse_reader *sse;
     VEC(block) blocks;
     str model, stop_reason;
+    str half; // of a character whose rest comes with the next event
     model_usage usage;
     bool has_usage, has_content, message_stopped, overloaded;
     dep_status failed;
@@ -211,7 +212,12 @@ static bool on_event(void *ctx, const sse_event *e) {
     arena_reset(s->scratch);
     json *event;
     dep_err why;
-    if (json_parse(s->scratch, e->data, MODEL_EVENT_MAX, &event, &why) != DEP_OK)
+    dep_status status = json_parse(s->scratch, e->data, MODEL_EVENT_MAX, &event, &why);
+    if (status == DEP_ERR_PARSE) {
+        str joined = model_join_halves(s->scratch, s->a, e->data, &s->half);
+        if (!str_eq(joined, e->data)) status = json_parse(s->scratch, joined, MODEL_EVENT_MAX, &event, &why);
+    }
+    if (status != DEP_OK)
         fail(s, "the stream holds an event that is not JSON (%s)", why.msg);
     else
         on_json(s, event);

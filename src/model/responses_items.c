@@ -165,8 +165,9 @@ static bool match_content(const slot *has, size_t place, const item *i, size_t j
     return str_eq(str_n(has->text.p, has->text.n), i->text);
 }
 
+static match_rule *const rules[] = {match_id, match_place, match_content};
+
 void item_match(slots *s, const item *output, size_t n, size_t *to) {
-    static match_rule *const rules[] = {match_id, match_place, match_content};
     for (size_t j = 0; j < n; j++) to[j] = SIZE_MAX;
     for (size_t r = 0; r < sizeof rules / sizeof *rules; r++) {
         for (size_t j = 0; j < n; j++) {

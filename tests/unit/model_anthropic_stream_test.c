@@ -350,6 +350,22 @@ static void test_model_anthropic_stream__blank_text_is_no_block_and_interleaved_
     arena_free(o.a);
 }
 
+static void test_model_anthropic_stream__a_character_cut_between_two_escapes_is_one(void **state) {
+    (void)state;
+    outcome o = run(S(START BLOCK("0", TEXT_BLOCK) TEXT("0", "a\\ud83d") TEXT("0", "\\ude00b") CLOSE("0")
+                          BLOCK("1", TOOL_BLOCK) INPUT("1", "{\\\"path\\\":\\\"\\ud83d")
+                              INPUT("1", "\\ude00\\\"}") CLOSE("1") REASON("tool_use") STOP),
+                    9);
+    assert_int_equal(o.status, DEP_OK);
+    assert_str(o.reply.blocks.p[0].text, S("a😀b"));
+    assert_str(o.reply.blocks.p[1].input, S("{\"path\":\"😀\"}"));
+    assert_str(o.heard, S("[a][😀b]<t1 read>"));
+    arena_free(o.a);
+    o = run(S(START BLOCK("0", TEXT_BLOCK) TEXT("0", "a\\ude00")), 9);
+    assert_int_equal(o.status, DEP_ERR_PROVIDER);
+    arena_free(o.a);
+}
+
 static void test_model_anthropic_stream__citations_and_text_of_the_start_event_are_kept(void **state) {
     (void)state;
     outcome o = run(S(START BLOCK("0", "{\"type\":\"text\",\"text\":\"be\",\"citations\":[]}")
@@ -508,6 +524,7 @@ int main(void) {
         cmocka_unit_test(test_model_anthropic_stream__odd_but_harmless_events_are_passed_over),
         cmocka_unit_test(
             test_model_anthropic_stream__blank_text_is_no_block_and_interleaved_blocks_stay_apart),
+        cmocka_unit_test(test_model_anthropic_stream__a_character_cut_between_two_escapes_is_one),
         cmocka_unit_test(test_model_anthropic_stream__citations_and_text_of_the_start_event_are_kept),
         cmocka_unit_test(test_model_anthropic_stream__a_reply_may_have_a_thousand_blocks_and_no_more),
         cmocka_unit_test(test_model_anthropic_stream__at_the_token_limit_half_a_block_is_left_out),
