@@ -264,6 +264,7 @@ const suites = [_][]const u8{
     "model_openai_stream",
     "model_quote",
     "model_redact",
+    "model_responses_items",
     "model_responses_request",
     "model_responses_stream",
     "model_sse",

@@ -35,7 +35,7 @@ typedef struct {
     buf args;         // of a call
     int64_t part;     // content_index or summary_index of the part that grows
     size_t part_from; // where it begins in text
-    bool closed, announced, matched;
+    bool closed, announced;
     bool refusal;
     bool doubtful; // a delta had its index and another id: only the whole item says what it holds
 } slot;
@@ -49,8 +49,8 @@ slot *item_find(slots *s, item_kind kind, const item_keys *k, bool *many);
 // Whether the keys name an item that has ended.
 bool item_is_closed(const slots *s, item_kind kind, const item_keys *k);
 // Pairs the output of a whole response with what had streamed: to[j] is the place of output item j in s, or
-// SIZE_MAX for one that is new.
-void item_match(slots *s, const item *output, size_t n, size_t *to);
+// SIZE_MAX for one that is new. taken: one false for each of s.
+void item_match(const slots *s, const item *output, size_t n, bool *taken, size_t *to);
 
 // --- Stream (responses_stream.c): a state machine over the events of one reply ----------------------------
 typedef struct responses_stream responses_stream;

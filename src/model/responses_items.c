@@ -167,13 +167,13 @@ static bool match_content(const slot *has, size_t place, const item *i, size_t j
 
 static match_rule *const rules[] = {match_id, match_place, match_content};
 
-void item_match(slots *s, const item *output, size_t n, size_t *to) {
+void item_match(const slots *s, const item *output, size_t n, bool *taken, size_t *to) {
     for (size_t j = 0; j < n; j++) to[j] = SIZE_MAX;
     for (size_t r = 0; r < sizeof rules / sizeof *rules; r++) {
         for (size_t j = 0; j < n; j++) {
             for (size_t place = 0; to[j] == SIZE_MAX && place < s->n; place++) {
-                if (s->p[place].matched || !rules[r](&s->p[place], place, &output[j], j)) continue;
-                s->p[place].matched = true;
+                if (taken[place] || !rules[r](&s->p[place], place, &output[j], j)) continue;
+                taken[place] = true;
                 to[j] = place;
             }
         }

@@ -323,10 +323,14 @@ static void take_output(responses_stream *s, const json *output) {
     size_t *to = NEW_N(s->scratch, size_t, output->count), n = 0;
     for (const json *v = output->child; v; v = v->next)
         if (v->kind == JSON_OBJECT) items[n++] = item_read(s->scratch, v, NULL);
-    item_match(&s->slots, items, n, to);
+    item_match(&s->slots, items, n, NEW_N(s->scratch, bool, s->slots.n), to);
     for (size_t j = 0; j < n && s->failed == DEP_OK; j++) {
-        slot *it = to[j] != SIZE_MAX ? &s->slots.p[to[j]] : add_slot(s, items[j].kind, &items[j].keys);
-        if (it && !it->closed) close_slot(s, it, &items[j]);
+        slot *it;
+        if (to[j] != SIZE_MAX)
+            it = &s->slots.p[to[j]];
+        else if (!(it = add_slot(s, items[j].kind, &items[j].keys)))
+            return;
+        if (!it->closed) close_slot(s, it, &items[j]);
     }
 }
 

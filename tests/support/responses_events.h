@@ -1,0 +1,93 @@
+// What the suites of the Responses stream share: its events as text, and a stream that is fed in pieces.
+#pragma once
+#include "model/responses_int.h"
+#include <support/support.h>
+
+#define EVENT(type, more) "event: response." type "\ndata: {\"type\":\"response." type "\"" more "}\n\n"
+#define START EVENT("created", ",\"response\":{\"id\":\"resp_1\",\"model\":\"gpt-x\",\"output\":[]}")
+#define USAGE                                                                                                \
+    ",\"usage\":{\"input_tokens\":12,\"input_tokens_details\":{\"cached_tokens\":4},"                        \
+    "\"output_tokens\":25,\"output_tokens_details\":{\"reasoning_tokens\":5},\"total_tokens\":37}"
+#define END(type, more) EVENT(type, ",\"response\":{\"model\":\"gpt-x\",\"status\":\"" type "\"" more "}")
+#define COMPLETED END("completed", USAGE)
+#define OUTPUT(items) END("completed", ",\"output\":[" items "]" USAGE)
+#define ADDED(keys, item) EVENT("output_item.added", keys ",\"item\":" item)
+#define DONE(keys, item) EVENT("output_item.done", keys ",\"item\":" item)
+#define AT(i) ",\"output_index\":" #i
+#define OF(id) ",\"item_id\":\"" id "\""
+#define TEXT(keys, text) EVENT("output_text.delta", keys ",\"delta\":\"" text "\"")
+#define ARGS(keys, text) EVENT("function_call_arguments.delta", keys ",\"delta\":\"" text "\"")
+#define MESSAGE(id, parts)                                                                                   \
+    "{\"id\":\"" id                                                                                          \
+    "\",\"type\":\"message\",\"status\":\"completed\",\"role\":\"assistant\",\"content\":[" parts "]}"
+#define PART(text) "{\"type\":\"output_text\",\"text\":\"" text "\",\"annotations\":[]}"
+#define CALL(id, call_id, name, args)                                                                        \
+    "{\"id\":\"" id "\",\"type\":\"function_call\",\"status\":\"completed\",\"call_id\":\"" call_id          \
+    "\",\"name\":\"" name "\",\"arguments\":\"" args "\"}"
+#define REASONING(id, summary, more)                                                                         \
+    "{\"id\":\"" id "\",\"type\":\"reasoning\",\"summary\":[" summary "]" more "}"
+#define SUMMARY(text) "{\"type\":\"summary_text\",\"text\":\"" text "\"}"
+#define SECRET ",\"encrypted_content\":\"gAAA==\""
+
+typedef struct {
+    buf heard;
+} listener;
+
+static inline void hear_text(void *ctx, str delta) {
+    buf_addf(&((listener *)ctx)->heard, "[%.*s]", STR_ARG(delta));
+}
+
+static inline void hear_thinking(void *ctx, str delta) {
+    buf_addf(&((listener *)ctx)->heard, "{%.*s}", STR_ARG(delta));
+}
+
+static inline void hear_tool(void *ctx, str id, str name) {
+    buf_addf(&((listener *)ctx)->heard, "<%.*s %.*s>", STR_ARG(id), STR_ARG(name));
+}
+
+typedef struct {
+    arena *a;
+    model_reply reply;
+    dep_status status;
+    dep_err err;
+    responses_stream *s;
+    bool done;
+    str heard;
+} outcome;
+
+static inline outcome run(str bytes, size_t piece) {
+    outcome o = {.a = arena_new()};
+    listener l = {.heard = buf_new(o.a, 0)};
+    model_sink sink = {.text = hear_text, .thinking = hear_thinking, .tool = hear_tool, .ctx = &l};
+    o.s = responses_stream_new(o.a, NULL, &sink);
+    for (size_t i = 0; o.status == DEP_OK && !o.done && i < bytes.n; i += piece)
+        o.status = responses_stream_feed(o.s, str_sub(bytes, i, i + piece), &o.done, &o.err);
+    dep_status ended = responses_stream_end(o.s, o.status == DEP_OK, &o.reply, &o.err);
+    if (o.status == DEP_OK) o.status = ended;
+    o.heard = buf_str(&l.heard);
+    return o;
+}
+
+#define assert_str(got, expected)                                                                            \
+    do {                                                                                                     \
+        str got_ = (got), expected_ = (expected);                                                            \
+        if (!str_eq(got_, expected_))                                                                        \
+            fail_msg("\"%.*s\" is not \"%.*s\"", STR_ARG(got_), STR_ARG(expected_));                         \
+    } while (0)
+
+// What came of a stream in one line: a text in quotes, thinking in braces, a call as name(arguments)#id, with
+// ! for bad arguments and = for what is echoed as it came.
+static inline str told(const outcome *o) {
+    buf b = buf_new(o->a, 0);
+    for (vec_each(const model_block, m, &o->reply.blocks)) {
+        if (b.n) buf_addc(&b, ' ');
+        if (m->kind == BLOCK_TEXT) buf_addf(&b, "'%.*s'", STR_ARG(m->text));
+        if (m->kind == BLOCK_THINKING) buf_addf(&b, "{%.*s}", STR_ARG(m->text));
+        if (m->kind == BLOCK_OTHER) buf_add(&b, S("other"));
+        if (m->kind == BLOCK_TOOL_USE)
+            buf_addf(&b, "%.*s(%.*s)#%.*s%s", STR_ARG(m->name), STR_ARG(m->input), STR_ARG(m->id),
+                     m->bad_input ? "!" : "");
+        if (m->raw.n) buf_addc(&b, '=');
+    }
+    return buf_str(&b);
+}
