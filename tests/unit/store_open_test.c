@@ -20,7 +20,7 @@ static int set_up(void **state) {
     arena *a = arena_new();
     rig *r = NEW(a, rig);
     r->a = a;
-    r->dir = temp_dir();
+    r->dir = temp_dir_fast(NULL);
     r->state = str_fmt(a, "%s/state", r->dir);
     *state = r;
     return 0;
@@ -273,11 +273,54 @@ static void give_away(rig *r, mode_t dir_mode, mode_t file_mode) {
     assert_int_equal(chmod(r->dir, 0755), 0);
 }
 
+// What reads, reads; what writes is refused. 0 when all of it is so.
+static int use_frozen(rig *r, store *s) {
+    static const str id = S_INIT("00000000000000000000000000000001");
+    str value, text;
+    int64_t n;
+    size_t count;
+    delegation_row row;
+    delegation_rows rows;
+    activity_rows items;
+    message_rows messages;
+    thread_rows threads;
+    command_rows commands;
+    const message_row message = {S("user"), S("{}")};
+    const struct {
+        dep_status status, wanted;
+    } calls[] = {
+        {store_setting_get(r->a, s, S("k"), &value, &r->err), DEP_OK},
+        {store_delegation_get(r->a, s, id, &row, &r->err), DEP_OK},
+        {store_delegation_list(r->a, s, id, 9, &rows, &r->err), DEP_OK},
+        {store_undelivered(r->a, s, id, &rows, &r->err), DEP_OK},
+        {store_thread_list(r->a, s, S(""), 9, &threads, &r->err), DEP_OK},
+        {store_message_list(r->a, s, id, &messages, &r->err), DEP_OK},
+        {store_activity_list(r->a, s, id, 0, 9, &items, &r->err), DEP_OK},
+        {store_result_get(r->a, s, id, 1, &text, &r->err), DEP_OK},
+        {store_recover(s, &count, &r->err), DEP_OK},
+        {store_delegation_add(s, &row, &r->err), DEP_ERR_REFUSED},
+        {store_delegation_take(s, id, &r->err), DEP_ERR_REFUSED},
+        {store_delegation_fill(s, &row, &r->err), DEP_ERR_REFUSED},
+        {store_delivered(s, id, &r->err), DEP_ERR_REFUSED},
+        {store_delegation_remove(s, id, &r->err), DEP_ERR_REFUSED},
+        {store_prune(s, 1, 1, &count, &r->err), DEP_ERR_REFUSED},
+        {store_message_add(s, id, &message, 1, NULL, 0, true, &r->err), DEP_ERR_REFUSED},
+        {store_result_add(s, id, S("x"), &n, &r->err), DEP_ERR_REFUSED},
+        {store_command_add(s, id, S("stop"), &r->err), DEP_ERR_REFUSED},
+        {store_command_take(r->a, s, &commands, &r->err), DEP_ERR_REFUSED},
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (calls[i].status != calls[i].wanted)
+            return fprintf(stderr, "call %zu: %s\n", i, r->err.msg), 10 + (int)i;
+    if (!str_eq(value, S("v")) || !str_eq(text, S("whole")) || messages.n != 1 || threads.n != 1) return 6;
+    return strstr(r->err.msg, "open for reading only") ? 0 : 7;
+}
+
 static int read_frozen(rig *r) {
     store *s;
-    str value;
     if (open_as(r, "/w", true, &s) != DEP_OK) return fprintf(stderr, "%s\n", r->err.msg), 1;
-    if (store_setting_get(r->a, s, S("k"), &value, &r->err) != DEP_OK || !str_eq(value, S("v"))) return 2;
+    int code = use_frozen(r, s);
+    if (code) return code;
     if (str_find(store_notice(s), S("nothing that runs now is seen")) == SIZE_MAX) return 3;
     if (open_as(r, "/w", false, &s) == DEP_OK) return 4;
     if (r->err.status != DEP_ERR_IO) return fprintf(stderr, "%s\n", r->err.msg), 5;
@@ -288,6 +331,15 @@ static void test_store_open__a_directory_that_cannot_be_written_is_read_and_said
     rig *r = *state;
     store *s = opened(r, false);
     assert_int_equal(store_setting_set(s, S("k"), S("v"), &r->err), DEP_OK);
+    delegation_row row = {.id = S("00000000000000000000000000000001"),
+                          .thread = S("00000000000000000000000000000001"),
+                          .main = true,
+                          .status = DELEG_RUNNING};
+    const message_row message = {S("user"), S("{}")};
+    int64_t n;
+    assert_int_equal(store_delegation_add(s, &row, &r->err), DEP_OK);
+    assert_int_equal(store_message_add(s, row.id, &message, 1, NULL, 0, true, &r->err), DEP_OK);
+    assert_int_equal(store_result_add(s, row.id, S("whole"), &n, &r->err), DEP_OK);
     store_close(s);
     give_away(r, 0500, 0400);
     as_bound_user(r, read_frozen);
@@ -323,22 +375,81 @@ static void free_one(void *ctx, void *p) {
     free(p);
 }
 
-// One pass over what the store does with an arena.
-static dep_status use_all(rig *r, arena *a, dep_err *err) {
+// One delegation from its making to its removal.
+static dep_status use_delegation(store *s, arena *a, str id, dep_err *err) {
+    command_rows commands;
+    message_rows messages;
+    activity_rows items;
+    str text;
+    int64_t n;
+    size_t removed;
+    const message_row message = {S("user"), S("{}")};
+    const activity_row item = {.kind = S("text"), .data = S("{\"text\":\"x\"}")};
+    delegation_row row = {.id = id, .agent = S("x"), .run_id = S("-"), .thread = id};
+    TRY(store_delegation_add(s, &row, err));
+    TRY(store_delegation_take(s, id, err));
+    TRY(store_delegation_fill(s, &row, err));
+    TRY(store_command_add(s, id, S("stop"), err));
+    TRY(store_command_take(a, s, &commands, err));
+    TRY(store_activity_add(s, id, &item, 1, false, err));
+    TRY(store_activity_list(a, s, id, 0, 9, &items, err));
+    TRY(store_message_add(s, id, &message, 1, NULL, 0, false, err));
+    TRY(store_message_list(a, s, id, &messages, err));
+    TRY(store_result_add(s, id, S("whole"), &n, err));
+    TRY(store_result_get(a, s, id, 1, &text, err));
+    TRY(store_delegation_status(s, id, DELEG_COMPLETED, S("done"), S("{}"), err));
+    TRY(store_delivered(s, id, err));
+    TRY(store_delegation_remove(s, id, err));
+    return store_prune(s, 30, 100, &removed, err);
+}
+
+// One pass over what the store does, with every statement that it has.
+static dep_status use_all(rig *r, arena *a, store **used, dep_err *err) {
     store *s;
     str id, value;
+    size_t interrupted;
     delegation_rows rows;
+    thread_rows threads;
     settings all;
-    delegation_row row = {.id = sys_id(r->a, sys_clock_real()), .agent = S("x")};
+    delegation_row row = {.id = sys_id(r->a, sys_clock_real()), .agent = S("x"), .run_id = S("-")};
     TRY(store_open(a, r->state, S("/w"), false, sys_clock_real(), &s, err));
+    *used = s;
+    TRY(store_recover(s, &interrupted, err));
     TRY(store_run_begin(a, s, &id, err));
     TRY(store_setting_set(s, S("k"), S("v"), err));
     TRY(store_delegation_add(s, &row, err));
     TRY(store_delegation_list(a, s, (str){0}, 10, &rows, err));
+    TRY(store_delegation_list(a, s, row.id, 10, &rows, err));
     TRY(store_delegation_get(a, s, row.id, &row, err));
+    TRY(store_delegation_get(a, s, str_sub(row.id, 0, 30), &row, err));
+    TRY(use_delegation(s, a, sys_id(r->a, sys_clock_real()), err));
+    TRY(store_undelivered(a, s, row.id, &rows, err));
+    TRY(store_thread_list(a, s, S(""), 10, &threads, err));
+    TRY(store_command_add(s, row.id, S("stop"), err)); // nobody took it: it ends
     TRY(store_settings(a, s, S(""), &all, err));
     TRY(store_setting_get(a, s, S("k"), &value, err));
+    TRY(store_setting_set(s, S("k"), S(""), err));
+    TRY(store_check(s, err));
     return store_setting_set(s, S("k"), S("w"), err);
+}
+
+static dep_status fail_part_op(store *s, void *ctx, dep_err *err) {
+    (void)ctx;
+    dep_err why;
+    // A part that is undone, and one that stays.
+    if (store_delegation_status(s, S("x"), DELEG_RUNNING, S(""), S(""), &why) != DEP_ERR_NOT_FOUND)
+        return DEP_ERR_INTERNAL;
+    TRY(store_setting_set(s, S("k"), S("y"), err));
+    return err_set(err, DEP_ERR_REFUSED, "undone");
+}
+
+static void test_store_open__all_kinds_of_statements_find_room(void **state) {
+    rig *r = *state;
+    store *s;
+    if (use_all(r, r->a, &s, &r->err) != DEP_OK) fail_msg("%s", r->err.msg);
+    store_shared *sh = store_share(r->a, s);
+    assert_int_equal(store_do(sh, STORE_WRITE_FULL, fail_part_op, NULL, &r->err), DEP_ERR_REFUSED);
+    printf("# %zu kinds of statements\n", s->n_kept);
 }
 
 static void test_store_open__memory_that_cannot_be_had_is_an_error_and_locks_nothing(void **state) {
@@ -349,7 +460,8 @@ static void test_store_open__memory_that_cannot_be_had_is_an_error_and_locks_not
         int left = allowed;
         arena_source source = {alloc_some, free_one, &left};
         arena *a = arena_new_from(&source, true);
-        status = use_all(r, a, &r->err);
+        store *used;
+        status = use_all(r, a, &used, &r->err);
         if (status != DEP_OK && status != DEP_ERR_NOMEM) fail_msg("%d: %s", allowed, r->err.msg);
         assert_int_equal(store_setting_set(other, S("k"), S("x"), &r->err), DEP_OK);
         arena_free(a);
@@ -421,6 +533,7 @@ int main(void) {
         TEST(test_store_open__many_processes_may_open_a_new_store_at_once),
         TEST(test_store_open__a_directory_that_cannot_be_written_is_read_and_said),
         TEST(test_store_open__changes_not_yet_in_the_main_file_are_read_where_their_files_are),
+        TEST(test_store_open__all_kinds_of_statements_find_room),
         TEST(test_store_open__memory_that_cannot_be_had_is_an_error_and_locks_nothing),
         cmocka_unit_test(test_store_netfs__network_file_systems_are_told_from_local_ones),
         cmocka_unit_test(test_store_netfs__the_type_of_a_mount_is_read_from_mountinfo),
