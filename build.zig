@@ -324,6 +324,7 @@ const bench_programs = [_][]const u8{
     "floor",
     "measure",
     "search_eval",
+    "store",
 };
 
 /// Relative to tests/support/, linked into every unit suite.

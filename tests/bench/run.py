@@ -1,6 +1,6 @@
 """Measures the program and prints each figure beside a peer measured in the same run.
 
-  ./dev bench [startup|definitions|search|run]...   all when none is named
+  ./dev bench [startup|definitions|search|store]...   all when none is named
 
 Wall times are medians of interleaved rounds (program, peer, program, peer …) on a warm page cache. Instructions come from
 callgrind, where valgrind is installed. Peers: an empty C program for start-up, ripgrep for search. Nothing here passes or fails.
@@ -117,9 +117,14 @@ def search(space, env):
     print()
 
 
+def store(space, env):
+    print("store: one connection shared by the threads of a process, on the disk of the temporary folder")
+    print(subprocess.run([f"{HELPERS}/store", os.path.dirname(space)], env=env, capture_output=True, text=True, check=True).stdout)
+
+
 def main():
-    wanted = sys.argv[1:] or ["startup", "definitions", "search"]
-    known = {"startup": startup, "definitions": definitions, "search": search}
+    wanted = sys.argv[1:] or ["startup", "definitions", "search", "store"]
+    known = {"startup": startup, "definitions": definitions, "search": search, "store": store}
     for word in wanted:
         if word not in known:
             sys.exit(f"bench: there are {', '.join(known)}, not {word}")
