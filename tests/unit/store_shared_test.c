@@ -352,6 +352,45 @@ static void test_store_shared__a_command_is_announced_after_the_commit(void **st
     assert_int_equal(rows.n, 1);
 }
 
+typedef struct {
+    int n; // processes that get a command
+} many;
+
+static dep_status stop_many_op(store *s, void *ctx, dep_err *err) {
+    for (int i = 0; i < ((many *)ctx)->n; i++) {
+        char id[33];
+        snprintf(id, sizeof id, "%032x", i + 1);
+        TRY(store_command_add(s, str_z(id), S("stop"), err));
+    }
+    return DEP_OK;
+}
+
+static void test_store_shared__processes_beyond_those_remembered_find_their_commands_by_polling(
+    void **state) {
+    store_fixture *r = *state;
+    enum { ALL = STORE_POKES + 1 };
+    store *runs[ALL];
+    str run;
+    for (int i = 0; i < ALL; i++) {
+        runs[i] = open_store(r, "/w");
+        ok(store_run_begin(r->a, runs[i], &run, &r->err));
+        ok(add(r, runs[i], str_fmt(r->a, "%032x", i + 1).p, DELEG_RUNNING));
+    }
+    store_shared *sh = store_share(r->a, r->s);
+    for (int n = STORE_POKES; n <= ALL; n++) {
+        int told = 0;
+        ok(store_do(sh, STORE_WRITE_FULL, stop_many_op, &(many){n}, &r->err));
+        for (int i = 0; i < n; i++) {
+            command_rows rows;
+            char byte;
+            told += recv(store_run_socket(runs[i]), &byte, 1, MSG_PEEK) == 1;
+            ok(store_command_take(r->a, runs[i], &rows, &r->err));
+            assert_int_equal(rows.n, 1);
+        }
+        assert_int_equal(told, STORE_POKES);
+    }
+}
+
 static void test_store_shared__a_store_for_reading_reads_and_refuses_to_write(void **state) {
     store_fixture *r = *state;
     worker w = named(ID2);
@@ -377,6 +416,7 @@ int main(void) {
             test_store_shared__a_transaction_lost_in_the_middle_fails_what_came_before_and_not_the_rest),
         STORE_TEST(test_store_shared__memory_that_ends_on_the_leaders_stack_fails_its_owner_alone),
         STORE_TEST(test_store_shared__a_command_is_announced_after_the_commit),
+        STORE_TEST(test_store_shared__processes_beyond_those_remembered_find_their_commands_by_polling),
         STORE_TEST(test_store_shared__a_store_for_reading_reads_and_refuses_to_write),
     };
     return cmocka_run_group_tests_name("store_shared", tests, NULL, NULL);
