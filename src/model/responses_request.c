@@ -129,6 +129,7 @@ str responses_request_body(arena *a, const model_provider *p, const model_reques
             write_assistant(&w, m);
     }
     jw_end_arr(&w);
+    model_params(&w, p);
     jw_end_obj(&w);
     return buf_str(&out);
 }
