@@ -229,11 +229,12 @@ class Server:
     def __init__(self, record, port):
         self.record, self.port = record, port
 
-    def requests(self):
-        """What was received so far, oldest first."""
+    def requests(self, gets=False):
+        """What was received so far, oldest first; questions about a model itself only with `gets`."""
         if not self.record.exists():
             return []
-        return [json.loads(line) for line in self.record.read_text(encoding="utf-8").splitlines()]
+        all = [json.loads(line) for line in self.record.read_text(encoding="utf-8").splitlines()]
+        return [r for r in all if gets or r.get("method") != "GET"]
 
     def bodies(self):
         return [r["body"] for r in self.requests()]
