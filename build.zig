@@ -203,6 +203,7 @@ const core_files = [_][]const u8{
     "cli/search.c",
     "cli/show.c",
     "cli/skills.c",
+    "cli/take_agent.c",
     "cli/tasks.c",
     "cli/trust.c",
     "cli/verbs.c",
