@@ -35,8 +35,8 @@ dep_status chat_edit_load(const char *soname, edit_api *ret, dep_err *err) {
         void *p = dlsym(lib, wanted[i].symbol);
         if (!p)
             return err_set(err, DEP_ERR_NOT_FOUND,
-                           "%s has no %s; Deputy needs libedit 3.1 or newer (Debian package libedit2)", soname,
-                           wanted[i].symbol);
+                           "%s has no %s; Deputy needs libedit 3.1 or newer (Debian package libedit2)",
+                           soname, wanted[i].symbol);
         memcpy((char *)&api + wanted[i].offset, &p, sizeof p);
     }
     *ret = api;

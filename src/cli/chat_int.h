@@ -1,6 +1,6 @@
 // chat: what the files of this verb share. chat.c runs the conversation, chat_commands.c what begins with a
-// slash, chat_threads.c finds and shows conversations, chat_view.c prints, chat_input.c reads lines (with
-// libedit: chat_edit.c), chat_history.c keeps what was typed.
+// slash, chat_tasks.c shows delegations, chat_threads.c finds and shows conversations, chat_view.c prints,
+// chat_input.c reads lines (with libedit: chat_edit.c), chat_history.c keeps what was typed.
 //
 // Threads: turns run on the main thread. Subagents report from theirs: what they say goes through the view,
 // which prints whole lines under its lock.
@@ -31,9 +31,9 @@ typedef struct chat_view {
     bool live; // tools and subagents are shown
     pthread_mutex_t lock;
     // Under the lock:
-    arena *a;     // of what waits
-    buf pending;  // whole lines that wait for the end of a line
-    buf held;     // the end of the text so far, which the next piece may go on with
+    arena *a;    // of what waits
+    buf pending; // whole lines that wait for the end of a line
+    buf held;    // the end of the text so far, which the next piece may go on with
     bool mid_line;
     bool prompting; // a person is at the prompt: lines wait for chat_view_idle
     int wake;       // an eventfd: something waits while the prompt is shown
@@ -77,14 +77,15 @@ line_kind chat_input_message(chat_input *in, arena *a, str *ret);
 void chat_input_remember(chat_input *in, str line);
 
 // --- Signals (chat.c) ----------------------------------------------------------------------------
-bool chat_interrupted(bool forget); // Ctrl-C since it was last forgotten
-bool chat_told_to_end(void);        // SIGTERM, SIGHUP
+bool chat_interrupted(bool forget);            // Ctrl-C since it was last forgotten
+bool chat_told_to_end(void);                   // SIGTERM, SIGHUP
 bool chat_resized(void), chat_continued(void); // since last asked
 
 // --- The conversation ----------------------------------------------------------------------------
 typedef struct chat {
     cli *c;
     engine *e;
+    _Atomic(engine *) running; // the same, for the threads of subagents; NULL before it is open
     chat_view view;
     chat_input *in;
     bool terminal, quit;
@@ -96,11 +97,24 @@ typedef struct chat {
 
 // --- chat_threads.c ------------------------------------------------------------------------------
 int chat_list_threads(cli *c); // chat --list
-// id: a prefix or "last". NOT_FOUND says what there is instead.
-[[nodiscard]] dep_status chat_find_thread(store *s, arena *a, str id, thread_row *ret, dep_err *err);
+// id: a prefix or "last". Errors: NOT_FOUND, INVALID for a prefix of several. s NULL: there are none.
+[[nodiscard]] dep_status chat_find_thread(arena *a, store *s, str id, thread_row *ret, dep_err *err);
+// The same, and all of them, through the store of an open engine.
+[[nodiscard]] dep_status chat_engine_thread(arena *a, engine *e, str id, thread_row *ret, dep_err *err);
+[[nodiscard]] dep_status chat_engine_threads(arena *a, engine *e, thread_rows *ret, dep_err *err);
 void chat_thread_lines(buf *b, arena *a, const thread_rows *rows, str current);
 // The last exchanges, briefly.
 void chat_show_last(chat *ch);
+
+// --- chat_tasks.c --------------------------------------------------------------------------------
+// For engine_sink; ctx is the chat.
+void chat_task_item(void *ctx, str id, str agent, str kind, str item);
+void chat_task_ended(void *ctx, str id, str agent, deleg_status status);
+// The message, and before it what has ended since the model was last told; told: their ids.
+str chat_with_news(chat *ch, arena *a, str message, strs *told);
+void chat_tasks(chat *ch, arena *a, buf *out);         // /tasks
+void chat_stop(chat *ch, arena *a, str ids, buf *out); // /stop
+void chat_running(chat *ch, arena *a, strs *ids);      // what runs or waits here, turns excepted
 
 // --- chat_commands.c -----------------------------------------------------------------------------
 // A line that begins with a slash.

@@ -147,7 +147,8 @@ void chat_args(buf *b, str args) {
     json *j;
     strs values = {0};
     if (json_parse(a, args, 0, &j, NULL) == DEP_OK && j->kind == JSON_OBJECT) {
-        for (const json *v = j->child; v; v = v->next) vec_push(a, &values, v->kind == JSON_STRING ? v->s : v->raw);
+        for (const json *v = j->child; v; v = v->next)
+            vec_push(a, &values, v->kind == JSON_STRING ? v->s : v->raw);
         args = str_join(a, values.p, values.n, S(" "));
     }
     brief(b, args, ARGS_CHARS);

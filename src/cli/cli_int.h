@@ -135,6 +135,7 @@ int verb_new(cli *c), verb_copy(cli *c), verb_set(cli *c), verb_fmt(cli *c),
 int verb_enable(cli *c), verb_disable(cli *c), verb_trust(cli *c); // trust.c
 int verb_search(cli *c);                                           // search.c
 int verb_run(cli *c), verb_tasks(cli *c), verb_replay(cli *c);     // run.c, tasks.c
+int verb_chat(cli *c);                                             // chat.c
 int verb_memory(cli *c);                                           // memory.c
 int verb_models(cli *c), verb_config(cli *c);                      // models.c, config.c
 int verb_skills(cli *c), verb_doctor(cli *c), verb_help(cli *c),

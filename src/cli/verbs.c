@@ -60,6 +60,12 @@ static const cli_opt run_opts[] = {
     {"resume", OPT_VALUE, "ID", "not yet"},
     {"level", OPT_VALUE, "L", "not yet"},
     END};
+static const cli_opt chat_opts[] = {
+    {"model", OPT_VALUE, "P/M", "another model for this conversation"},
+    {"resume", OPT_VALUE, "ID|last", "go on with a conversation"},
+    {"list", OPT_FLAG, NULL, "list the conversations of this workspace"},
+    {"unattended", OPT_FLAG, NULL, "nobody answers: gated calls are denied (always so in this version)"},
+    END};
 static const cli_opt tasks_opts[] = {{"limit", OPT_VALUE, "N", "newest delegations; 20 when absent"}, END};
 static const cli_opt memory_opts[] = {{"shared", OPT_FLAG, NULL, "the workspace's shared memory"},
                                       {"limit", OPT_VALUE, "N", "hits of search"},
@@ -108,6 +114,10 @@ static const cli_verb table[] = {
     {"run", "NAME TASK|-", "delegate a task and print the report",
      "TASK may be - for standard input. Ctrl-C stops and keeps what there is.", run_opts, 2, 2, VERB_JSON,
      verb_run},
+    {"chat", "[NAME]", "talk to a main agent, which delegates",
+     "NAME is `main` when absent. Lines that begin with a slash are commands: /help. Without a terminal each "
+     "line of standard input is a message.",
+     chat_opts, 0, 1, VERB_JSON, verb_chat},
     {"tasks", "", "list delegations, newest first", NULL, tasks_opts, 0, 0, VERB_JSON, verb_tasks},
     {"replay", "ID", "everything a delegation did, with arguments and results",
      "ID may be the first four or more digits.", NULL, 1, 1, VERB_JSON, verb_replay},
@@ -142,7 +152,6 @@ static const cli_verb table[] = {
     {"audit", "[verify]", "the audit trail", NULL, NULL, 0, -1, 0, NULL},
     {"mcp", "[--as NAME]", "serve over MCP", NULL, NULL, 0, -1, 0, NULL},
     {"serve", "", "the web page", NULL, NULL, 0, -1, 0, NULL},
-    {"chat", "[NAME]", "talk to the main agent", NULL, NULL, 0, -1, 0, NULL},
     {"install", "HOST", "connect a host", NULL, NULL, 0, -1, 0, NULL},
     {NULL, NULL, NULL, NULL, NULL, 0, 0, 0, NULL},
 };
