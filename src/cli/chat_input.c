@@ -200,10 +200,7 @@ static void insert_paste(chat_input *in) {
     size_t n = 0;
     for (size_t i = 0; i < text.n;) {
         uint32_t cp = utf8_next(text, &i);
-        if (cp == '\r') {
-            if (i < text.n && text.p[i] == '\n') continue;
-            cp = '\n';
-        }
+        if (cp == '\r') cp = '\n';
         if (cp == '\t') cp = ' ';
         if (cp == UTF8_BAD || (cp != '\n' && utf8_is_control(cp))) continue;
         wide[n++] = (wchar_t)cp;
@@ -338,6 +335,8 @@ static line_kind edited_line(chat_input *in, arena *a, str *ret) {
     locale_t before = uselocale(in->locale);
     fputs("\x1b[?2004h", to);
     in->ended = LINE_END;
+    // Before the prompt is shown: what is typed the moment that it appears must not meet the old mode.
+    in->api.set(in->el, EL_PREP_TERM, 1);
     const wchar_t *line = in->api.gets(in->el, &n);
     fputs("\x1b[?2004l", to);
     fflush(to);

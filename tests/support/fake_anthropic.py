@@ -2,9 +2,13 @@
 
     fake_anthropic.py SCRIPT.json [--record FILE.jsonl] [--port N] [--tls CERTIFICATE.pem KEY.pem]
 
-Prints `port N` and serves 127.0.0.1 until it is ended. SCRIPT is {"replies": [REPLY, …], "repeat": false}; each POST of
-/v1/messages and each GET of /v1/models/… takes the next REPLY; `repeat` starts again after the last, without it further requests get a 500. With --record
-every request is one line of FILE: {"n", "connection", "method", "path", "headers", "body"}; `connection` numbers TCP connections.
+Prints `port N` and serves 127.0.0.1 until it is ended. SCRIPT is {"replies": [REPLY, …], "repeat": false, "gets": {PATH:
+REPLY, …}}; each POST of /v1/messages takes the next REPLY, and so does each GET of /v1/models/… where there is no "gets"; `repeat`
+starts again after the last, without it further requests get a 500. With --record every request is one line of FILE: {"n", "connection", "method", "path", "headers", "body"}; `connection` numbers TCP connections.
+
+Where several ask at the same time, "when" in a REPLY says for whom it is: the first unused one whose "when" stands in the
+request's newest message (as JSON text, or in its system prompt with "when_system") goes first; those without it go to the others,
+in order.
 
 A REPLY is one of
   {"blocks": [BLOCK, …], …}   a streamed message
@@ -18,6 +22,9 @@ A REPLY is one of
 BLOCK: {"type": "text", "text"} · {"type": "thinking", "thinking", "signature"} · {"type": "redacted_thinking", "data"} ·
 {"type": "tool_use", "id", "name", "input"} (or "input_raw": text that need not be JSON) · any other object, sent whole.
 
+Any REPLY may also have "until": PATH (it is sent when that file is there) and "together": N (it is sent when N requests wait
+so at the same time; 500 when the others do not come).
+
 Beside "blocks" and "events":
   stop_reason (default: tool_use when there is such a block, else end_turn), usage {input_tokens, output_tokens, …} or null,
   model, piece (characters a delta, default 7), ping (a ping before each block and each delta), line_end ("\\n", "\\r", "\\r\\n"),
@@ -29,6 +36,7 @@ Beside "blocks" and "events":
 
 import argparse
 import json
+import os
 import socket
 import ssl
 import struct
@@ -41,11 +49,15 @@ DATE_PREFIX = "Date: "
 
 
 class Script:
+    NO_MORE = {"status": 500, "error": {"type": "script_error", "message": "the script has no more replies"}}
+
     def __init__(self, text, record):
         self.script = json.loads(text)
+        self.chosen = any("when" in r or "when_system" in r for r in self.script["replies"])
         self.record = open(record, "a", encoding="utf-8") if record else None
         self.lock = threading.Lock()
         self.served = 0
+        self.barriers = {}
         self.connections = 0
 
     def connection(self):
@@ -55,15 +67,46 @@ class Script:
 
     def next(self, connection, method, path, headers, body):
         with self.lock:
-            n, replies = self.served, self.script["replies"]
-            self.served += 1
+            n, replies, gets = self.served, self.script["replies"], self.script.get("gets")
+            self.served += method == "POST" or gets is None
             if self.record:
                 entry = {"n": n, "connection": connection, "method": method, "path": path, "headers": headers, "body": body}
                 self.record.write(json.dumps(entry, ensure_ascii=False) + "\n")
                 self.record.flush()
+            if method == "GET" and gets is not None:
+                return gets.get(path) or {"status": 404, "error": {"type": "not_found_error", "message": path}}
+            if self.chosen:
+                return self.choose(body)
             if n >= len(replies) and not self.script.get("repeat"):
-                return {"status": 500, "error": {"type": "script_error", "message": "the script has no more replies"}}
+                return self.NO_MORE
             return replies[n % len(replies)]
+
+    def hold(self, reply):
+        """Waits as the reply says; the reply to send."""
+        while "until" in reply and not os.path.exists(reply["until"]):
+            time.sleep(0.02)
+        if "together" in reply:
+            with self.lock:
+                barrier = self.barriers.setdefault(reply["together"], threading.Barrier(reply["together"]))
+            try:
+                barrier.wait(30)
+            except threading.BrokenBarrierError:
+                return {"status": 500, "error": {"type": "script_error", "message": "the other requests did not come"}}
+        return reply
+
+    def choose(self, body):
+        """Takes the reply that is for this request, as the head of this file says."""
+        newest = json.dumps((body.get("messages") or [None])[-1], ensure_ascii=False)
+        system = json.dumps(body.get("system"), ensure_ascii=False)
+        replies = self.script["replies"]
+        for i, reply in enumerate(replies):
+            if ("when" in reply or "when_system" in reply) and \
+                    reply.get("when", "") in newest and reply.get("when_system", "") in system:
+                return replies.pop(i)
+        for i, reply in enumerate(replies):
+            if "when" not in reply and "when_system" not in reply:
+                return replies.pop(i)
+        return self.NO_MORE
 
 
 def pieces(text, size):
@@ -168,7 +211,9 @@ class Handler(BaseHTTPRequestHandler):
         except ValueError:
             request = {"invalid": body.decode("utf-8", "replace")}
         headers = {k.lower(): v for k, v in self.headers.items()}
-        reply = self.server.script.next(self.number, "POST", self.path, headers, request)
+        headers = {k.lower(): v for k, v in self.headers.items()}
+        script = self.server.script
+        reply = script.hold(script.next(self.number, "POST", self.path, headers, request))
         if self.path != "/v1/messages":
             reply = {"status": 404, "error": {"type": "not_found_error", "message": f"no such path: {self.path}"}}
         if reply.get("hang"):

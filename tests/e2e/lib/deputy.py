@@ -210,7 +210,7 @@ class Box:
         """A scripted server of tests/support with these replies, configured as the default model fake/one. `more` goes into
         its script."""
         script, record = self.tmp / "script.json", self.tmp / "record.jsonl"
-        script.write_text(json.dumps({"replies": replies, "repeat": repeat, **more}))
+        script.write_text(json.dumps({"replies": replies, "repeat": repeat, "gets": {}, **more}))
         record.unlink(missing_ok=True)
         process = subprocess.Popen([sys.executable, str(ROOT / "tests" / "support" / program), str(script), "--record", str(record)],
                                    stdout=subprocess.PIPE, text=True, start_new_session=True)
