@@ -242,6 +242,8 @@ const suites = [_][]const u8{
     "base_utf8",
     "capability_access",
     "capability_resolve",
+    "cli_chat_history",
+    "cli_chat_view",
     "config_config",
     "config_price",
     "definition_diagnostics",

@@ -241,6 +241,9 @@ static int hold(cli *c, const agent_entry *e, const thread_row *resumed, str mod
         return fail(c, &err);
     }
     atomic_store(&ch.running, ch.e);
+    // The first message may come long after this: it is not to go by what was read now.
+    workspace *now;
+    if (engine_workspace(ch.e, &now, &err) != DEP_OK) say(c, "%s", err.msg);
     catch_signals();
     ch.in = chat_input_open(c->a, &ch.view, state, ch.terminal);
     greet(&ch, model);
