@@ -249,6 +249,7 @@ static int hold(cli *c, const agent_entry *e, const thread_row *resumed, str mod
     greet(&ch, model);
     if (resumed->id.n && ch.terminal) chat_show_last(&ch);
     int code = converse(&ch);
+    atomic_store(&ch.leaving, true);
     engine_close(ch.e);
     chat_view_close(&ch.view);
     return code;
@@ -257,7 +258,7 @@ static int hold(cli *c, const agent_entry *e, const thread_row *resumed, str mod
 int verb_chat(cli *c) {
     if (opt_has(c, "list")) return chat_list_threads(c);
     if (c->json) return usage_error(c, "--json is for --list");
-    str name = arg(c, 0), model;
+    str name = arg(c, 0), model = {0};
     thread_row resumed = {0};
     agent_entry *e = NULL;
     int code = find_resumed(c, &name, &resumed);

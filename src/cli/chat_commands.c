@@ -139,6 +139,7 @@ static bool interrupted(void *p) {
 
 static void wait_for(chat *ch, arena *a, const strs *ids) {
     bool *ended = NEW_N(a, bool, ids->n);
+    atomic_store(&ch->leaving, true);
     while (!engine_wait(ch->e, ids->p, ids->n, false, INT32_MAX, ended, interrupted, NULL))
         if (interrupted(NULL)) return;
 }

@@ -86,6 +86,7 @@ typedef struct chat {
     cli *c;
     engine *e;
     _Atomic(engine *) running; // the same, for the threads of subagents; NULL before it is open
+    atomic_bool leaving;       // no message comes any more
     chat_view view;
     chat_input *in;
     bool terminal, quit;

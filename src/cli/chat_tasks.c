@@ -65,7 +65,8 @@ void chat_task_ended(void *p, str id, str agent, deleg_status status) {
     buf b = buf_new(a, 0);
     text(&b, "ended in the background: ");
     safe(&b, agent);
-    buf_addf(&b, " %.8s %s; the next message tells the main agent", id.p, deleg_status_name(status));
+    buf_addf(&b, " %.8s %s", id.p, deleg_status_name(status));
+    if (!atomic_load(&ch->leaving)) text(&b, "; the next message tells the main agent");
     chat_view_line(&ch->view, false, buf_str(&b));
     arena_free(a);
 }

@@ -1,4 +1,5 @@
 // cli: doctor. What this machine and this workspace offer, one line each; exit 1 when something is broken.
+#include "cli/chat_edit.h"
 #include "cli/cli_int.h"
 #include <deputy/file.h>
 #include <sys/stat.h>
@@ -102,6 +103,9 @@ static void check_libraries(doctor *d) {
          detect ? S("tells legacy encodings apart")
                 : S("libuchardet.so.0 cannot be loaded: text that is not Unicode is taken for GB18030 or "
                     "windows-1252; apt install libuchardet0"));
+    edit_api edit;
+    bool edits = chat_edit_load(NULL, &edit, &err) == DEP_OK;
+    line(d, edits ? FINE : NOTE, "libedit", edits ? S("edits the lines of `deputy chat`") : str_z(err.msg));
 }
 
 static void check_agents(doctor *d) {
