@@ -329,13 +329,19 @@ const fuzzers = [_][]const u8{
     "yaml",
 };
 
-/// tests/bench/NAME.c, helpers of the measurements.
+/// tests/bench/NAME.c, helpers of the measurements that link Deputy's library.
 const bench_programs = [_][]const u8{
     "definitions",
     "floor",
     "measure",
     "search_eval",
     "store",
+};
+
+/// tests/bench/NAME.c, what Deputy is measured with and beside: without its library.
+const bench_peers = [_][]const u8{
+    "curl_floor",
+    "stub",
 };
 
 /// Relative to tests/support/, linked into every unit suite.
@@ -483,6 +489,12 @@ pub fn build(b: *std.Build) void {
         const m = setup.module(b);
         m.addCSourceFiles(.{ .root = b.path("tests/bench"), .files = &.{b.fmt("{s}.c", .{name})}, .flags = setup.flags });
         m.linkLibrary(core);
+        installTest(b, bench_bin, b.addExecutable(.{ .name = name, .root_module = m }), "tests/bench");
+    }
+    for (bench_peers) |name| {
+        const m = setup.module(b);
+        m.addCSourceFiles(.{ .root = b.path("tests/bench"), .files = &.{b.fmt("{s}.c", .{name})}, .flags = setup.flags });
+        if (std.mem.eql(u8, name, "curl_floor")) m.linkSystemLibrary("libcurl", .{});
         installTest(b, bench_bin, b.addExecutable(.{ .name = name, .root_module = m }), "tests/bench");
     }
 

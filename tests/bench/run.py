@@ -1,9 +1,10 @@
 """Measures the program and prints each figure beside a peer measured in the same run.
 
-  ./dev bench [startup|definitions|search|store]...   all when none is named
+  ./dev bench [startup|definitions|search|store|delegations|hosts]...   all but hosts when none is named
 
 Wall times are medians of interleaved rounds (program, peer, program, peer …) on a warm page cache. Instructions come from
-callgrind, where valgrind is installed. Peers: an empty C program for start-up, ripgrep for search. Nothing here passes or fails.
+callgrind, where valgrind is installed. Peers: an empty C program for start-up, ripgrep for
+search, a plain libcurl program for delegations. Nothing here passes or fails.
 """
 
 import json
@@ -15,28 +16,8 @@ import sys
 import tempfile
 import time
 
-DEPUTY = os.environ.get("DEPUTY", "build/release/bin/deputy")
-HELPERS = os.environ.get("DEPUTY_BENCH", "build/release/tests/bench")
-ROUNDS = 9
-
-
-def once(argv, env):
-    """Wall milliseconds, peak KiB and CPU milliseconds of one process."""
-    row = json.loads(subprocess.run([f"{HELPERS}/measure", *argv], env=env, stdin=subprocess.DEVNULL, capture_output=True, check=True).stdout)
-    if row["exit"] > 1:
-        sys.exit(f"bench: {argv} ended with {row['exit']}")
-    return row["wall"], row["peak"], row["cpu"]
-
-
-def interleaved(commands, env, rounds=ROUNDS):
-    """Median wall, CPU and peak memory of each command, run in turn."""
-    samples = {name: [] for name in commands}
-    for argv in commands.values():
-        once(argv, env)
-    for _ in range(rounds):
-        for name, argv in commands.items():
-            samples[name].append(once(argv, env))
-    return {name: [statistics.median(column) for column in zip(*rows)] for name, rows in samples.items()}
+from delegations import delegations
+from measuring import DEPUTY, HELPERS, ROUNDS, interleaved
 
 
 def instructions(argv, env):
@@ -123,8 +104,8 @@ def store(space, env):
 
 
 def main():
-    wanted = sys.argv[1:] or ["startup", "definitions", "search", "store"]
-    known = {"startup": startup, "definitions": definitions, "search": search, "store": store}
+    wanted = sys.argv[1:] or ["startup", "definitions", "search", "store", "delegations"]
+    known = {"startup": startup, "definitions": definitions, "search": search, "store": store, "delegations": delegations}
     for word in wanted:
         if word not in known:
             sys.exit(f"bench: there are {', '.join(known)}, not {word}")

@@ -39,7 +39,7 @@ END
 compare fuzzers 'fuzz target' <<END
 $(find tests/fuzz -name 'fuzz_*.c' | sed 's#^tests/fuzz/fuzz_\(.*\)\.c$#\1#')
 END
-compare bench_programs 'measuring program' <<END
+compare 'bench_programs bench_peers' 'measuring program' <<END
 $(find tests/bench -name '*.c' 2>/dev/null | sed 's#^tests/bench/\(.*\)\.c$#\1#')
 END
 
