@@ -10,15 +10,14 @@ import subprocess
 import sys
 import tempfile
 
-DEPUTY = os.environ.get("DEPUTY", "build/release/bin/deputy")
-HELPERS = os.environ.get("DEPUTY_BENCH", "build/release/tests/bench")
+DEPUTY = os.path.abspath(os.environ.get("DEPUTY", "build/release/bin/deputy"))
+HELPERS = os.path.abspath(os.environ.get("DEPUTY_BENCH", "build/release/tests/bench"))
 ROUNDS = 9
 
 
-def once(argv, env, cwd=None):
+def once(argv, env):
     """Wall milliseconds, peak KiB and CPU milliseconds of one process."""
-    measure = os.path.abspath(f"{HELPERS}/measure")
-    row = json.loads(subprocess.run([measure, *argv], env=env, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, check=True).stdout)
+    row = json.loads(subprocess.run([f"{HELPERS}/measure", *argv], env=env, stdin=subprocess.DEVNULL, capture_output=True, check=True).stdout)
     if row["exit"] > 1:
         sys.exit(f"bench: {argv} ended with {row['exit']}")
     return row["wall"], row["peak"], row["cpu"]

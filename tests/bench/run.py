@@ -17,6 +17,7 @@ import tempfile
 import time
 
 from delegations import delegations
+from hosts import hosts
 from measuring import DEPUTY, HELPERS, ROUNDS, interleaved
 
 
@@ -105,7 +106,8 @@ def store(space, env):
 
 def main():
     wanted = sys.argv[1:] or ["startup", "definitions", "search", "store", "delegations"]
-    known = {"startup": startup, "definitions": definitions, "search": search, "store": store, "delegations": delegations}
+    known = {"startup": startup, "definitions": definitions, "search": search, "store": store, "delegations": delegations,
+             "hosts": hosts}
     for word in wanted:
         if word not in known:
             sys.exit(f"bench: there are {', '.join(known)}, not {word}")

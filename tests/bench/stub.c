@@ -1,5 +1,6 @@
-// stub: a local model server for measurements: Anthropic Messages, OpenAI Chat Completions and OpenAI
-// Responses, by path, streamed or whole. HTTP/1.1 with keep-alive, one thread, epoll.
+// stub: a local model server for measurements: Anthropic Messages, OpenAI Chat Completions, OpenAI
+// Responses and Gemini generateContent, by path, streamed or whole. HTTP/1.1 with keep-alive, one thread,
+// epoll.
 //   stub [--port N] [--turns N] [--delay-ms N] [--pieces N] [--writes N] [--file PATH] [--pid N] [--log FILE]
 // Prints `port N` (0, the default, takes a free one). It keeps nothing between requests: how many answers of
 // the model the request repeats says which turn it is. `stub:turns=N` in the task (else --turns, else 0) asks
@@ -46,7 +47,7 @@ static const struct {
     {"read", NULL, "{\"path\":\"{path}\",\"offset\":{n}}"},
     {"kb_search", NULL, "{\"query\":\"{word} warranty part {n}\"}"},
     {"Read", NULL, "{\"file_path\":\"{abs}\",\"offset\":{n}}"},
-    {"read_file", NULL, "{\"file_path\":\"{abs}\",\"absolute_path\":\"{abs}\"}"},
+    {"read_file", NULL, "{\"file_path\":\"{abs}\",\"start_line\":{n}}"},
     {"exec_command", NULL, "{\"cmd\":\"tail -n +{n} {abs}\"}"},
     {"shell_command", NULL, "{\"command\":\"tail -n +{n} {abs}\"}"},
     {"shell", NULL, "{\"command\":[\"tail\",\"-n\",\"+{n}\",\"{abs}\"]}"},
@@ -101,7 +102,8 @@ static const char *string_end(const char *p, const char *end) {
 
 static void see_value(request *r, slice key, slice value) {
     static const char marker[] = "stub:turns=";
-    if (is(key, "role") && is(value, "assistant")) r->answers += r->api != API_RESPONSES;
+    if (is(key, "role") && is(value, r->api == API_GENERATE ? "model" : "assistant"))
+        r->answers += r->api != API_RESPONSES;
     if (is(key, "type") && is(value, "function_call")) r->answers += r->api == API_RESPONSES;
     if (is(key, "model") && !r->model.n) r->model = value;
     if (is(key, "name"))
@@ -202,6 +204,7 @@ static void write_answer(server *s, conn *c, const request *r) {
         if (r->api == API_MESSAGES) messages_stream(a, r);
         if (r->api == API_CHAT) chat_stream(a, r);
         if (r->api == API_RESPONSES) responses_stream(a, r);
+        if (r->api == API_GENERATE) generate_stream(a, r);
         add(&a->out, "0\r\n\r\n", 5);
         a->ends[a->n - 1] = a->out.n;
         return;
@@ -210,6 +213,7 @@ static void write_answer(server *s, conn *c, const request *r) {
     if (r->api == API_MESSAGES) messages_whole(&body, r);
     if (r->api == API_CHAT) chat_whole(&body, r);
     if (r->api == API_RESPONSES) responses_whole(&body, r, true);
+    if (r->api == API_GENERATE) generate_whole(&body, r);
     if (!r->api)
         addf(&body,
              "{\"error\":{\"type\":\"not_found_error\",\"message\":\"the stub does not serve this\"}}");
@@ -330,6 +334,8 @@ static bool serve(server *s, conn *c) {
         if (ends_with(path, "/messages")) r.api = API_MESSAGES;
         if (ends_with(path, "/chat/completions")) r.api = API_CHAT;
         if (ends_with(path, "/responses")) r.api = API_RESPONSES;
+        if (ends_with(path, "enerateContent")) r.api = API_GENERATE;
+        r.stream = ends_with(path, ":streamGenerateContent");
     }
     see_body(&r, c->in.p + c->head, c->body);
     decide(s, &r);

@@ -1,4 +1,4 @@
-// stub_formats: what the stub answers, in the formats of three APIs, from public descriptions of them.
+// stub_formats: what the stub answers, in the formats of four APIs, from public descriptions of them.
 // Included by stub.c alone. A streamed answer is a list of events, each already a chunk of HTTP/1.1.
 #pragma once
 #include <errno.h>
@@ -35,7 +35,7 @@ typedef struct {
     size_t n, cap;
 } bytes;
 
-typedef enum { API_NONE, API_MESSAGES, API_CHAT, API_RESPONSES } api;
+typedef enum { API_NONE, API_MESSAGES, API_CHAT, API_RESPONSES, API_GENERATE } api;
 
 // What a request says, and what is answered.
 typedef struct {
@@ -317,4 +317,32 @@ static void responses_stream(answer *c, const request *r) {
     plain_event(c, "response.completed", "{\"type\":\"response.completed\",\"response\":%.*s}", (int)whole.n,
                 whole.p);
     free(begun.p), free(whole.p), free(item.p), free(done.p);
+}
+
+// One piece of a generateContent answer; only the last says why it ended and what it took.
+static void generate_piece(bytes *b, const request *r, const char *text, size_t n, bool last) {
+    addf(b, "{\"candidates\":[{\"index\":0,\"content\":{\"role\":\"model\",\"parts\":[");
+    if (r->tool)
+        addf(b, "{\"functionCall\":{\"name\":\"%s\",\"args\":%s}}", r->tool, r->args);
+    else
+        addf(b, "{\"text\":\"%.*s\"}", (int)n, text);
+    addf(b,
+         "]}%s}],\"modelVersion\":\"stub\",\"usageMetadata\":{\"promptTokenCount\":%zu,"
+         "\"candidatesTokenCount\":%zu,"
+         "\"totalTokenCount\":%zu}}",
+         last ? ",\"finishReason\":\"STOP\"" : "", r->in_tokens, r->out_tokens, r->in_tokens + r->out_tokens);
+}
+
+static void generate_whole(bytes *b, const request *r) {
+    generate_piece(b, r, report, sizeof report - 1, true);
+}
+
+static void generate_stream(answer *c, const request *r) {
+    size_t n = sizeof report - 1, size = r->tool ? n : (n + c->pieces - 1) / c->pieces;
+    for (size_t i = 0; i < n; i += size) {
+        bytes piece = {0};
+        generate_piece(&piece, r, report + i, n - i < size ? n - i : size, i + size >= n);
+        plain_event(c, NULL, "%.*s", (int)piece.n, piece.p);
+        free(piece.p);
+    }
 }
