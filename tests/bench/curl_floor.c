@@ -56,6 +56,17 @@ static double now_ms(void) {
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
+// VmHWM, and not the peak of getrusage: that one counts from the memory of whoever started this process.
+static long peak_kib(void) {
+    char line[256];
+    long kib = 0;
+    FILE *status = fopen("/proc/self/status", "re");
+    while (status && fgets(line, sizeof line, status))
+        if (strncmp(line, "VmHWM:", 6) == 0) kib = strtol(line + 6, NULL, 10);
+    if (status) fclose(status);
+    return kib;
+}
+
 static size_t size_of(const floor_run *f, size_t turn) {
     if (turn < f->n_sizes) return f->sizes[turn];
     return (f->n_sizes ? f->sizes[f->n_sizes - 1] : 2 * GROWTH) + (turn + 1 - f->n_sizes) * GROWTH;
@@ -206,6 +217,7 @@ int main(int argc, char **argv) {
     snprintf(path, sizeof path, "%s/curl-floor.%d", f.state, getpid());
     f.file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (f.file < 0) die(path, strerror(errno));
+    unlink(path); // it lives as long as this process
     curl_global_init(CURL_GLOBAL_DEFAULT);
     for (const char *const *h =
              (const char *const[]){"content-type: application/json", "anthropic-version: 2023-06-01",
@@ -225,7 +237,6 @@ int main(int argc, char **argv) {
     free(jobs);
     curl_slist_free_all(f.headers);
     curl_global_cleanup();
-    unlink(path);
     struct rusage u;
     getrusage(RUSAGE_SELF, &u);
     printf("{\"wall\": %.3f, \"cpu\": %.3f, \"peak\": %ld, \"requests\": %zu, \"syncs\": %zu, \"received\": "
@@ -233,6 +244,6 @@ int main(int argc, char **argv) {
            now_ms() - from,
            (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1e3 +
                (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e3,
-           u.ru_maxrss, f.requests, f.synced, f.received);
+           peak_kib(), f.requests, f.synced, f.received);
     return 0;
 }

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 
-from measuring import DEPUTY, HELPERS, ROUNDS, Stub, interleaved, syncs
+from measuring import DEPUTY, HELPERS, ROUNDS, Stub, instructions, interleaved, syncs
 
 TURNS = 10
 SCALE = (1, 10, 100, 500)
@@ -82,27 +82,31 @@ def whole_process(space, env, stub):
         commands["floor", turns] = floor_command(stub, env, turns, sizes, notes[turns])
         print(f"  {turns} tool turns: requests of {sizes[0]} to {sizes[-1]} bytes, {notes[turns] if notes[turns] is not None else '? (no strace)'} syncs")
     rows = interleaved(commands, env)
-    print(f"{'':28}{'wall ms':>10}{'cpu ms':>9}{'peak MiB':>10}")
-    for (who, turns), (wall, peak, cpu) in rows.items():
-        print(f"{f'{who}, {turns} tool turns':28}{wall:10.2f}{cpu:9.2f}{peak / 1024:10.2f}")
+    for key, argv in commands.items():
+        rows[key].append((instructions(argv, env) or 0) / 1e6)
+    print(f"{'':28}{'wall ms':>10}{'cpu ms':>9}{'peak MiB':>10}{'instr M':>10}")
+    for (who, turns), (wall, peak, cpu, count) in rows.items():
+        print(f"{f'{who}, {turns} tool turns':28}{wall:10.2f}{cpu:9.2f}{peak / 1024:10.2f}{count:10.2f}")
     for who in ("deputy", "floor"):
-        wall, peak, cpu = ((b - a) / TURNS for a, b in zip(rows[who, 0], rows[who, TURNS]))
-        print(f"{f'{who}, each tool turn':28}{wall:10.3f}{cpu:9.3f}{peak / 1024:10.3f}")
+        wall, peak, cpu, count = ((b - a) / TURNS for a, b in zip(rows[who, 0], rows[who, TURNS]))
+        print(f"{f'{who}, each tool turn':28}{wall:10.3f}{cpu:9.3f}{peak / 1024:10.3f}{count:10.3f}")
     for turns in (0, TURNS):
-        wall, peak, cpu = (b / a for a, b in zip(rows["floor", turns], rows["deputy", turns]))
-        print(f"{f'deputy / floor, {turns} turns':28}{wall:10.2f}{cpu:9.2f}{peak:10.2f}")
+        wall, peak, cpu, count = (b / a if a else 0 for a, b in zip(rows["floor", turns], rows["deputy", turns]))
+        print(f"{f'deputy / floor, {turns} turns':28}{wall:10.2f}{cpu:9.2f}{peak:10.2f}{count:10.2f}")
     print()
 
 
 def in_process(argv, env, stub):
     """A program that prints its own figures as JSON; beside them the CPU that the server took meanwhile."""
-    before = stub.stats()["cpu"]
+    before = stub.stats()
     run = subprocess.run(argv, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if not run.stdout.startswith("{"):
         sys.exit(f"bench: {argv[0]} ended with {run.returncode}: {run.stderr}")
     if run.stderr:
         print(f"  {run.stderr.strip()}")
-    return json.loads(run.stdout) | {"stub_cpu": stub.stats()["cpu"] - before}
+    after = stub.stats()
+    return json.loads(run.stdout) | {"stub_cpu": after["cpu"] - before["cpu"], "connections": after["connections"] - before["connections"],
+                                     "at_once": after["most_open"]}
 
 
 def scale(space, env, stub):
@@ -111,7 +115,7 @@ def scale(space, env, stub):
         print(f"scale: {program} is not built: not measured\n")
         return
     print(f"scale: N delegations at once in one process, {TURNS} tool turns each, beside the floor with N at once")
-    print(f"{'':16}{'done':>6}{'lost':>6}{'syncs':>7}{'wall ms':>10}{'cpu ms':>10}{'us cpu/turn':>13}{'peak MiB':>10}{'KiB each':>10}{'stub cpu':>10}")
+    print(f"{'':16}{'done':>6}{'lost':>6}{'syncs':>7}{'wall ms':>10}{'cpu ms':>10}{'us cpu/turn':>13}{'peak MiB':>10}{'KiB each':>10}{'connections':>13}{'at once':>9}{'stub cpu':>10}")
     first, each = {}, {}
     for count in SCALE:
         deputy = [program, space, AGENT, task(TURNS), str(count)]
@@ -129,7 +133,7 @@ def scale(space, env, stub):
             kib = (r["peak"] - first[who]["peak"]) / (count - 1) if count > 1 else 0
             each.setdefault(who, {})[count] = turn, kib, r["wall"] / count
             print(f"{f'{who}, {count}':16}{shown}{synced if synced is not None else '?':>7}{r['wall']:10.1f}{r['cpu']:10.1f}{turn:13.1f}"
-                  f"{r['peak'] / 1024:10.2f}{f'{kib:.1f}' if count > 1 else '-':>10}{r['stub_cpu']:10.1f}")
+                  f"{r['peak'] / 1024:10.2f}{f'{kib:.1f}' if count > 1 else '-':>10}{r['connections']:13}{r['at_once']:9}{r['stub_cpu']:10.1f}")
     print("growth: CPU of a turn, memory of a delegation and wall of a delegation against the row before; 1.00 is linear")
     for who, rows in each.items():
         counts = list(rows)
@@ -150,5 +154,4 @@ def delegations(_space, env):
         configure(env, stub.url, "limits: {running: 1000}\n")
         scale(space, env, stub)
         stats = stub.stats()
-        print(f"the server took {stats['cpu'] * 1000 / max(stats['requests'], 1):.0f} us of CPU a request, {stats['requests']} requests "
-              f"on {stats['connections']} connections, at most {stats['most_open']} at once\n")
+        print(f"the server took {stats['cpu'] * 1000 / max(stats['requests'], 1):.0f} us of CPU a request, {stats['requests']} requests on {stats['connections']} connections\n")

@@ -34,6 +34,18 @@ def interleaved(commands, env, rounds=ROUNDS):
     return {name: [statistics.median(column) for column in zip(*rows)] for name, rows in samples.items()}
 
 
+def instructions(argv, env):
+    if not shutil.which("valgrind"):
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        run = subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", *argv], env=env,
+                             stdin=subprocess.DEVNULL, capture_output=True)
+        for line in run.stderr.decode("utf-8", "replace").splitlines():
+            if "Collected" in line:
+                return int(line.split(":")[-1])
+    return None
+
+
 def syncs(argv, env):
     """How often a command waits for the disk; None without strace."""
     if not shutil.which("strace"):

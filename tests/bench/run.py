@@ -1,10 +1,10 @@
 """Measures the program and prints each figure beside a peer measured in the same run.
 
-  ./dev bench [startup|definitions|search|store|delegations|hosts]...   all but hosts when none is named
+  ./dev bench [startup|definitions|search|store|stub|delegations|hosts]...   all but hosts when none is named
 
 Wall times are medians of interleaved rounds (program, peer, program, peer …) on a warm page cache. Instructions come from
-callgrind, where valgrind is installed. Peers: an empty C program for start-up, ripgrep for
-search, a plain libcurl program for delegations. Nothing here passes or fails.
+callgrind, where valgrind is installed. Peers: an empty C program for start-up, ripgrep for search, a plain libcurl program for
+delegations, other agent programs (hosts, which npm installs below build/hosts). Nothing here passes or fails.
 """
 
 import json
@@ -18,19 +18,8 @@ import time
 
 from delegations import delegations
 from hosts import hosts
-from measuring import DEPUTY, HELPERS, ROUNDS, interleaved
-
-
-def instructions(argv, env):
-    if not shutil.which("valgrind"):
-        return None
-    with tempfile.TemporaryDirectory() as folder:
-        run = subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", *argv], env=env,
-                             stdin=subprocess.DEVNULL, capture_output=True)
-        for line in run.stderr.decode("utf-8", "replace").splitlines():
-            if "Collected" in line:
-                return int(line.split(":")[-1])
-    return None
+from measuring import DEPUTY, HELPERS, ROUNDS, instructions, interleaved
+from stub_lane import stub
 
 
 def shared_objects(argv, env):
@@ -105,9 +94,9 @@ def store(space, env):
 
 
 def main():
-    wanted = sys.argv[1:] or ["startup", "definitions", "search", "store", "delegations"]
-    known = {"startup": startup, "definitions": definitions, "search": search, "store": store, "delegations": delegations,
-             "hosts": hosts}
+    wanted = sys.argv[1:] or ["startup", "definitions", "search", "store", "stub", "delegations"]
+    known = {"startup": startup, "definitions": definitions, "search": search, "store": store,
+             "stub": stub, "delegations": delegations, "hosts": hosts}
     for word in wanted:
         if word not in known:
             sys.exit(f"bench: there are {', '.join(known)}, not {word}")

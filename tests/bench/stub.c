@@ -11,8 +11,8 @@
 //   --file      what the reading tools are to read (docs/manual.md); hosts that want absolute paths get it
 //   made one
 //   --pid       ends when that process ends;  --log  one JSON line a request: path, bytes, turn, turns
-// SIGUSR1, and the end, print one JSON line of what was served. Knows nothing of Deputy and uses nothing of
-// it, so that both cannot misread the formats alike.
+// SIGUSR1, and the end, print one JSON line of what was served (most_open: since the last line). Knows
+// nothing of Deputy and uses nothing of it, so that both cannot misread the formats alike.
 #include "stub_formats.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -275,14 +275,16 @@ static bool pump(server *s, conn *c) {
         }
         c->i = last;
         if (s->delay_ms && c->i < c->a.n) {
+            poll_out(s, c, false);
             wait_on(s, c);
             return true;
         }
     }
     poll_out(s, c, false);
     c->answers = false;
-    if (!c->keep) drop(s, c);
-    return c->keep;
+    if (c->keep) return true;
+    drop(s, c);
+    return false;
 }
 
 static bool header(slice line, const char *name, slice *value) {
@@ -400,7 +402,7 @@ static void on_connect(server *s) {
 
 // --- The whole -------------------------------------------------------------------------------------------
 
-static void print_stats(const server *s) {
+static void print_stats(server *s) {
     struct rusage u;
     if (s->log) fflush(s->log); // whoever has read the line finds the whole log
     getrusage(RUSAGE_SELF, &u);
@@ -414,6 +416,7 @@ static void print_stats(const server *s) {
         (unsigned long long)s->most_open, (unsigned long long)s->bytes_in, (unsigned long long)s->bytes_out,
         cpu);
     fflush(stdout);
+    s->most_open = s->open;
 }
 
 static void on_signal(server *s) {
