@@ -332,6 +332,7 @@ const fuzzers = [_][]const u8{
 /// tests/bench/NAME.c, helpers of the measurements that link Deputy's library.
 const bench_programs = [_][]const u8{
     "definitions",
+    "delegations",
     "floor",
     "measure",
     "search_eval",
