@@ -23,12 +23,19 @@ int64_t config_cost_micro(const config_price *p, int64_t input, int64_t output, 
                           int64_t cache_write) {
     const int64_t parts[][2] = {
         {input, p->input}, {output, p->output}, {cache_read, p->cache_read}, {cache_write, p->cache_write}};
-    unsigned __int128 sum = 0; // four products of 63 bits each fit
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (parts[i][0] > 0 && parts[i][1] > 0)
-            sum += (unsigned __int128)parts[i][0] * (unsigned __int128)parts[i][1];
-    sum = (sum + MILLION - 1) / MILLION;
-    return sum > INT64_MAX ? INT64_MAX : (int64_t)sum;
+    int64_t whole = 0;
+    uint64_t part =
+        0; // four times less than a million tokens at no more than CONFIG_AMOUNT_MAX each: it fits
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        int64_t tokens = parts[i][0], price = parts[i][1], product;
+        if (tokens <= 0 || price <= 0) continue;
+        if (__builtin_mul_overflow(tokens / MILLION, price, &product) ||
+            __builtin_add_overflow(whole, product, &whole))
+            return INT64_MAX;
+        part += (uint64_t)(tokens % MILLION) * (uint64_t)price;
+    }
+    part = (part + MILLION - 1) / MILLION;
+    return __builtin_add_overflow(whole, (int64_t)part, &whole) ? INT64_MAX : whole;
 }
 
 str config_amount(arena *a, int64_t micro) {

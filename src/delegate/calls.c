@@ -245,9 +245,9 @@ static void run_call(run *r, const model_block *call, model_message *results) {
                     .model = r->report.model};
     if (r->is_main) tasks_offer(&env);
     tool_result result;
-    r->call = call;
+    r->answering = call;
     tool_call(r->tools, r->turn, &env, &r->loaded, call->name, input, &result);
-    r->call = NULL;
+    r->answering = NULL;
     if (result.wrote_memory) note_memory(r, &result.written);
     bound_result(r, &result);
     answer(r, call, results, result.text, result.is_error, started);

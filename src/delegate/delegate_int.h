@@ -126,7 +126,7 @@ struct run {
     engine *e;
     snapshot *snap;
     task *task;
-    arena *a, *turn;
+    arena *a, *turn, *call; // of the run, of a turn, of one model call
     workspace *w;
     const definition *def;
     const delegate_sink *sink;
@@ -152,7 +152,7 @@ struct run {
     int continued;                // answers in a row that were cut at their length limit
     repeated_calls repeated, now; // calls of the answer before, and of this one
     int same;                     // the most answers in a row that one call of this answer was in
-    const model_block *call;      // that is being run
+    const model_block *answering; // the call that is being run
     started_tasks started;
     strs delivering; // reports in the results of this answer
     bool wrap_up;    // the last call that the turns allow has been announced

@@ -128,6 +128,8 @@ static dep_status prepare_with_id(engine *e, arena *a, str id, const delegate_or
     *r = (run){.a = a, .e = e, .sink = &silent, .id = id};
     r->turn = arena_new();
     arena_defer(a, free_arena, r->turn);
+    r->call = arena_new();
+    arena_defer(a, free_arena, r->call);
     dep_status status = prepare(r, o, err);
     if (status != DEP_OK) {
         run_release(r);

@@ -153,6 +153,24 @@ static void on_thinking(void *p, str delta) {
     activity_thinking(p, delta);
 }
 
+// What a reply says lives as long as the conversation; what was needed to get it, the request's bytes above
+// all, does not.
+static void keep_reply(run *r, model_reply *reply) {
+    model_blocks kept = {0};
+    for (vec_each(const model_block, b, &reply->blocks)) {
+        model_block c = *b;
+        c.text = str_dup(r->a, b->text);
+        c.id = str_dup(r->a, b->id);
+        c.name = str_dup(r->a, b->name);
+        c.input = str_dup(r->a, b->input);
+        c.raw = b->raw.n ? str_dup(r->a, b->raw) : (str){0};
+        vec_push(r->a, &kept, c);
+    }
+    reply->blocks = kept;
+    reply->stop_text = str_dup(r->a, reply->stop_text);
+    reply->model = str_dup(r->a, reply->model);
+}
+
 static dep_status call_model(run *r, model_reply *reply, dep_err *err) {
     model_tool *tools = NEW_N(r->turn, model_tool, r->offered.n);
     for (size_t i = 0; i < r->offered.n; i++)
@@ -164,7 +182,9 @@ static dep_status call_model(run *r, model_reply *reply, dep_err *err) {
                          .messages = &r->messages};
     model_sink sink = {.text = on_text, .thinking = on_thinking, .cancelled = run_cancelled, .ctx = r};
     *reply = (model_reply){0};
-    dep_status st = model_call(r->provider, r->a, &req, &sink, reply, err);
+    arena_reset(r->call);
+    dep_status st = model_call(r->provider, r->call, &req, &sink, reply, err);
+    keep_reply(r, reply);
     activity_flush(r, false);
     keep_text(r, reply);
     return st;

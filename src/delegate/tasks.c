@@ -137,7 +137,7 @@ static dep_status task_call(void *p, const tool_task_order *t, buf *out, dep_err
         return DEP_OK;
     }
     for (vec_each(started_task, s, &r->started)) {
-        if (s->call != r->call) continue;
+        if (s->call != r->answering) continue;
         s->collected = true;
         if (s->id.n) return finish(r, s->id, out, err);
         return err_set(err, s->fault.status, "%s", s->fault.msg);

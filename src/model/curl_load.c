@@ -31,7 +31,7 @@ static const struct {
 
 dep_status curl_load(const char *soname, curl_api *ret, dep_err *err) {
     if (!soname) soname = "libcurl.so.4";
-    void *lib = dlopen(soname, RTLD_NOW | RTLD_LOCAL);
+    void *lib = dlopen(soname, RTLD_LAZY | RTLD_LOCAL);
     if (!lib)
         return err_set(
             err, DEP_ERR_NOT_FOUND,

@@ -11,6 +11,7 @@ from measuring import DEPUTY, HELPERS, ROUNDS, Stub, instructions, interleaved, 
 
 TURNS = 10
 SCALE = (1, 10, 100, 500)
+SLOW_MS = 40  # before each event, some 13 a turn
 PAGES = 200
 AGENT = "manual"
 SUBJECTS = ("refund", "delivery", "label", "appliance", "return", "warranty", "invoice", "repair")
@@ -109,36 +110,42 @@ def in_process(argv, env, stub):
                                      "at_once": after["most_open"]}
 
 
-def scale(space, env, stub):
-    program = f"{HELPERS}/delegations"
-    if not os.path.exists(program):
-        print(f"scale: {program} is not built: not measured\n")
-        return
-    print(f"scale: N delegations at once in one process, {TURNS} tool turns each, beside the floor with N at once")
-    print(f"{'':16}{'done':>6}{'lost':>6}{'syncs':>7}{'wall ms':>10}{'cpu ms':>10}{'us cpu/turn':>13}{'peak MiB':>10}{'KiB each':>10}{'connections':>13}{'at once':>9}{'stub cpu':>10}")
+def scale_row(who, count, r, synced, kib):
+    done = f"{r['completed']:6}{r['lost']:6}" if who == "deputy" else f"{count:6}{0:6}"
+    print(f"{f'{who}, {count}':16}{done}{synced if synced is not None else '?':>7}{r['wall']:10.1f}{r['cpu']:10.1f}"
+          f"{r['cpu'] * 1000 / (count * (TURNS + 1)):13.1f}{r['peak'] / 1024:10.2f}{f'{kib:.1f}' if count > 1 else '-':>10}"
+          f"{r['connections']:13}{r['at_once']:9}{r['stub_cpu']:10.1f}")
+
+
+def one_scale(space, env, stub, count, known):
+    """Deputy and the floor with so many at once. known: count → sizes and syncs, filled by the first."""
+    deputy = [f"{HELPERS}/delegations", space, AGENT, task(TURNS), str(count)]
+    if count not in known:
+        synced = syncs(deputy, env)
+        known[count] = sizes_of(stub), synced
+    row = in_process(deputy, env, stub)
+    if row["completed"] == count and (row["turns"] != count * (TURNS + 1) or row["tool_calls"] != count * TURNS):
+        print(f"  {row['turns']} turns and {row['tool_calls']} calls are not those of {count} delegations")
+    stub.log()
+    bare = in_process(floor_command(stub, env, TURNS, *known[count], count), env, stub)
+    stub.log()
+    return row, bare
+
+
+def scale(space, env, stub, known):
+    print(f"{'':16}{'done':>6}{'lost':>6}{'syncs':>7}{'wall ms':>10}{'cpu ms':>10}{'us cpu/turn':>13}{'peak MiB':>10}{'KiB each':>10}"
+          f"{'connections':>13}{'at once':>9}{'stub cpu':>10}")
     first, each = {}, {}
     for count in SCALE:
-        deputy = [program, space, AGENT, task(TURNS), str(count)]
-        synced = syncs(deputy, env)
-        sizes = sizes_of(stub)
-        row = in_process(deputy, env, stub)
-        stub.log()
-        if row["completed"] == count and (row["turns"] != count * (TURNS + 1) or row["tool_calls"] != count * TURNS):
-            print(f"  {row['turns']} turns and {row['tool_calls']} calls are not those of {count} delegations")
-        bare = in_process(floor_command(stub, env, TURNS, sizes, synced, count), env, stub)
-        stub.log()
-        for who, r, shown in (("deputy", row, f"{row['completed']:6}{row['lost']:6}"), ("floor", bare, f"{count:6}{0:6}")):
+        for who, r in zip(("deputy", "floor"), one_scale(space, env, stub, count, known)):
             first.setdefault(who, r)
-            turn = r["cpu"] * 1000 / (count * (TURNS + 1))
             kib = (r["peak"] - first[who]["peak"]) / (count - 1) if count > 1 else 0
-            each.setdefault(who, {})[count] = turn, kib, r["wall"] / count
-            print(f"{f'{who}, {count}':16}{shown}{synced if synced is not None else '?':>7}{r['wall']:10.1f}{r['cpu']:10.1f}{turn:13.1f}"
-                  f"{r['peak'] / 1024:10.2f}{f'{kib:.1f}' if count > 1 else '-':>10}{r['connections']:13}{r['at_once']:9}{r['stub_cpu']:10.1f}")
-    print("growth: CPU of a turn, memory of a delegation and wall of a delegation against the row before; 1.00 is linear")
+            each.setdefault(who, {})[count] = r["cpu"] / count, kib
+            scale_row(who, count, r, known[count][1], kib)
+    print("growth from row to row, of the CPU and of the memory of one delegation; 1.00 is linear")
     for who, rows in each.items():
-        counts = list(rows)
         steps = []
-        for a, b in zip(counts[1:], counts[2:]):
+        for a, b in list(zip(SCALE, SCALE[1:]))[1:]:
             ratios = (y / x if x > 0 else float("nan") for x, y in zip(rows[a], rows[b]))
             steps.append(f"{a} to {b}: " + ", ".join(f"{r:.2f}" for r in ratios))
         print(f"{who:10}{'   '.join(steps)}")
@@ -147,11 +154,17 @@ def scale(space, env, stub):
 
 def delegations(_space, env):
     env = env | {"BENCH_KEY": "bench-key-of-no-service"}
-    space = workspace(env["HOME"], env)
+    space, known = workspace(env["HOME"], env), {}
     with Stub(env["HOME"]) as stub:
         configure(env, stub.url)
         whole_process(space, env, stub)
+        if not os.path.exists(f"{HELPERS}/delegations"):
+            print(f"scale: {HELPERS}/delegations is not built: not measured\n")
+            return
         configure(env, stub.url, "limits: {running: 1000}\n")
-        scale(space, env, stub)
-        stats = stub.stats()
-        print(f"the server took {stats['cpu'] * 1000 / max(stats['requests'], 1):.0f} us of CPU a request, {stats['requests']} requests on {stats['connections']} connections\n")
+        print(f"scale: N delegations at once in one process, {TURNS} tool turns each, beside the floor with N at once; a model that answers at once")
+        scale(space, env, stub, known)
+    with Stub(env["HOME"], "--delay-ms", str(SLOW_MS)) as stub:
+        configure(env, stub.url, "limits: {running: 1000}\n")
+        print(f"the same with a model that takes {SLOW_MS} ms for each event, so that all wait for it at once")
+        scale(space, env, stub, known)
