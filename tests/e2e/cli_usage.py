@@ -14,10 +14,10 @@ WRONG = {
     "init": ["a", "b"], "new": [], "copy": ["explorer"], "set": ["x"], "fmt": [], "rm": [], "enable": [], "disable": [],
     "trust": ["x"], "search": [], "run": ["explorer"], "tasks": ["--limit", "0"], "replay": [], "memory": [],
     "skills": ["x"], "models": ["nonsense"], "config": ["nonsense"], "schema": ["nonsense"], "doctor": ["x"],
-    "help": ["a", "b"], "version": ["x"],
+    "help": ["a", "b"], "version": ["x"], "chat": ["a", "b"],
 }
 RESERVED = ["wait", "stop", "tail", "approvals", "approve", "deny", "policy", "history", "restore", "servers", "audit",
-            "mcp", "serve", "chat", "install"]
+            "mcp", "serve", "install"]
 LISTINGS = ["agents", "check", "tools", "trust", "tasks", "skills", "models", "config", "doctor"]
 
 

@@ -4,11 +4,12 @@
 
 Prints `port N` and serves 127.0.0.1 until it is ended. SCRIPT is {"replies": [REPLY, …], "repeat": false, "gets": {PATH:
 REPLY, …}}; each POST of /v1/messages takes the next REPLY, and so does each GET of /v1/models/… where there is no "gets"; `repeat`
-starts again after the last, without it further requests get a 500. With --record every request is one line of FILE: {"n", "connection", "method", "path", "headers", "body"}; `connection` numbers TCP connections.
+starts again after the last, without it further requests get a 500. With --record every request is one line of FILE: {"n",
+"connection", "method", "path", "headers", "body"}; `connection` numbers TCP connections.
 
-Where several ask at the same time, "when" in a REPLY says for whom it is: the first unused one whose "when" stands in the
-request's newest message (as JSON text, or in its system prompt with "when_system") goes first; those without it go to the others,
-in order.
+With "when": TEXT a reply is only for a request in whose body this text stands; others take the next one that fits. With "newest":
+TEXT it is for a request in whose newest message the text stands, and goes before all that have no "newest": several may then ask
+at the same time.
 
 A REPLY is one of
   {"blocks": [BLOCK, …], …}   a streamed message
@@ -53,7 +54,6 @@ class Script:
 
     def __init__(self, text, record):
         self.script = json.loads(text)
-        self.chosen = any("when" in r or "when_system" in r for r in self.script["replies"])
         self.record = open(record, "a", encoding="utf-8") if record else None
         self.lock = threading.Lock()
         self.served = 0
@@ -75,11 +75,9 @@ class Script:
                 self.record.flush()
             if method == "GET" and gets is not None:
                 return gets.get(path) or {"status": 404, "error": {"type": "not_found_error", "message": path}}
-            if self.chosen:
-                return self.choose(body)
-            if n >= len(replies) and not self.script.get("repeat"):
-                return self.NO_MORE
-            return replies[n % len(replies)]
+            if self.script.get("repeat"):
+                return replies[n % len(replies)]
+            return self.choose(body or {})
 
     def hold(self, reply):
         """Waits as the reply says; the reply to send."""
@@ -96,16 +94,12 @@ class Script:
 
     def choose(self, body):
         """Takes the reply that is for this request, as the head of this file says."""
-        newest = json.dumps((body.get("messages") or [None])[-1], ensure_ascii=False)
-        system = json.dumps(body.get("system"), ensure_ascii=False)
         replies = self.script["replies"]
-        for i, reply in enumerate(replies):
-            if ("when" in reply or "when_system" in reply) and \
-                    reply.get("when", "") in newest and reply.get("when_system", "") in system:
-                return replies.pop(i)
-        for i, reply in enumerate(replies):
-            if "when" not in reply and "when_system" not in reply:
-                return replies.pop(i)
+        text, newest = (json.dumps(v, ensure_ascii=False) for v in (body, (body.get("messages") or [None])[-1]))
+        for reply in sorted(replies, key=lambda r: "newest" not in r):
+            if reply.get("when", "") in text and reply.get("newest", "") in newest:
+                replies.remove(reply)
+                return reply
         return self.NO_MORE
 
 
