@@ -158,9 +158,10 @@ void chat_leave(chat *ch, arena *a) {
         line_kind kind = chat_input_line(ch->in, a, question, &answer);
         answer = str_trim(answer);
         if (kind == LINE_SIGNAL) return;
-        // Nobody is there to answer: what was begun is done.
-        if (kind == LINE_END && !ch->terminal) answer = S("wait");
-        if (kind != LINE_GIVEN && ch->terminal) answer = S("stay");
+        // Nobody is there to answer: what was begun is done. On a terminal the second Ctrl-D means it, and a
+        // terminal that is gone is not asked for ever.
+        if (kind == LINE_END) answer = ch->terminal ? S("stop") : S("wait");
+        if (kind == LINE_CLEARED) answer = S("stay");
         if (str_ieq(answer, S("wait")) || str_ieq(answer, S("w"))) return wait_for(ch, a, &running);
         if (str_ieq(answer, S("stop"))) return; // the end of the engine stops them
         if (str_ieq(answer, S("stay"))) {

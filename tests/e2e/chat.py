@@ -4,7 +4,9 @@ terminal goes through a terminal of its own; everything else through a pipe."""
 import json
 import signal
 import stat
+import subprocess
 import sys
+import time
 
 sys.dont_write_bytecode = True
 from lib.deputy import (ERRORS, FINE, INTERRUPTED, REFUSED, USAGE, calls, main, result_text, results_of,  # noqa: E402
@@ -165,6 +167,62 @@ def test_quit(box):
         box.exits("the end of a pipe waits too", run, FINE, err=["1 delegation still runs", "ended in the background"])
     with box.server([]):
         box.exits("with nothing running /quit leaves at once", box.run("chat", stdin="/quit\nnever sent\n"), FINE)
+
+
+def test_quit_by_keys(box):
+    begin = [{"newest": "begin", "blocks": [task("find x", background=True)]}, {"newest": "find x", "hang": True},
+             {"newest": "Started", **says("It looks.")}]
+    with box.server(begin):
+        with Terminal(box, "chat") as t:
+            t.wait("> ").type("begin\n").wait("It looks.").wait("> ").type("\x04").wait("stay?").type("\x03").wait("> ")
+            t.type("\x04").wait("stay?").type("\x04")
+            box.exits("Ctrl-C at the question stays, a second Ctrl-D leaves", t.end(), FINE)
+    box.equal("and stops what ran", statuses(box), [("explorer", "stopped")])
+    with box.server([{"hang": True}]) as server:
+        process = subprocess.Popen([box.deputy, "chat"], cwd=box.ws, env=box.environment(None), stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.stdin.write(b"hello\n")
+        process.stdin.flush()
+        deadline = time.monotonic() + 30
+        while not server.requests() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+        box.check("SIGINT ends a conversation that has no terminal", process.returncode == INTERRUPTED and b"stopped" in err,
+                  (process.returncode, out, err))
+
+
+def test_a_long_line(box):
+    gate = box.tmp / "gate"
+    line = "word " * 13 + "日本 end"
+    replies = [{"newest": "begin", "blocks": [task("find x", background=True)]}, {"newest": "find x", "until": str(gate), **says("x")},
+               {"newest": "Started", **says("It looks.")}, says("ok")]
+    with box.server(replies) as server:
+        with Terminal(box, "chat", columns=40) as t:
+            t.wait("> ").type("begin\n").wait("It looks.").wait("> ").type(line).wait("end")
+            gate.touch()
+            t.wait("\x1b[1A\r\x1b[J").wait("ended in the background").wait("> word").wait("end").type("\n").wait("ok").wait("> ")
+            t.type("\x04")
+            box.exits("an announcement leaves a line of two rows as it is", t.end(), FINE)
+        box.check("which is sent whole", line + "\n\nDate" in newest_text(server.bodies()[-1]), newest_text(server.bodies()[-1]))
+
+
+def test_a_workspace_that_changes(box):
+    gate = box.tmp / "gate"
+    replies = [{"newest": "begin", "until": str(gate), **calls("Task", {**TASK, "task": "find x"})}, {"newest": "find x", **says("x")},
+               says("Done."), {"newest": "again", **calls("Task", {"agent": "fresh", "task": "find y", "description": "d"})},
+               {"newest": "find y", **says("y")}, says("Done too.")]
+    with box.server(replies) as server:
+        with (box.config / "deputy/config.yaml").open("a") as config:
+            config.write("prices: {fake/one: {input: 3, output: 15}}\n")
+        with Terminal(box, "chat") as t:
+            t.wait("> ").type("begin\n").until(lambda: server.requests(), "the request")
+            box.agent("fresh", "tools: [glob]\n", layer="system")
+            gate.touch()
+            t.wait("Done.").wait("cost 0.00066").wait("> ").type("/agents\n").wait("About fresh").wait("> ")
+            t.type("again\n").wait("Done too.").wait("> ").type("\x04")
+            box.exits("a definition that came meanwhile can be used", t.end(), FINE)
+    box.equal("both ran", statuses(box), [("explorer", "completed"), ("fresh", "completed")])
 
 
 def test_resume(box):
