@@ -113,6 +113,29 @@ def test_background_task(box):
     box.check("and it is told once", note not in told[4] and "more?" in told[4], told[4])
 
 
+def test_only_its_own(box):
+    """B20: a conversation hears of its own delegations and of no others."""
+    gate = box.tmp / "gate"
+    replies = [{"newest": "begin", "blocks": [task("find alpha", background=True)]},
+               {"newest": "find alpha", "until": str(gate), **says("alpha is at a.md:1")}, {"newest": "Started", **says("It looks.")},
+               {"newest": "anything?", **calls("TaskList", {}, id="toolu_2")}, {"newest": "toolu_2", **says("Nothing.")},
+               {"newest": "back", **says("Here.")}]
+    with box.server(replies) as server:
+        with Terminal(box, "chat") as t:
+            t.wait("> ").type("begin\n").wait("It looks.").wait("> ").type("/new\n").wait("new conversation").wait("> ")
+            t.type("/tasks\n").wait("(conversation ").wait("> ")
+            gate.touch()
+            t.wait("ended in the background").wait("> ").type("anything?\n").wait("Nothing.").wait("> ")
+            t.type("/threads\n").wait("begin").wait("> ")
+            first = next(r for r in box.run("chat", "--list", "--json").json() if r["title"] == "begin")
+            t.type(f"/resume {first['id'][:6]}\n").wait("It looks.").wait("> ").type("back\n").wait("Here.").wait("> ").type("\x04")
+            box.exits("a delegation of the conversation before", t.end(), FINE)
+        other, listed, back = of_main(server)[2:]
+    box.check("another one is not told", "[ended" not in newest_text(other) and "a.md:1" not in json.dumps(messages(other)), other)
+    box.check("and does not list it", "No delegation" in result_text(results_of(listed)[0]), listed["messages"])
+    box.check("its own is", "[ended in the background: " in newest_text(back), newest_text(back))
+
+
 def test_ctrl_c(box):
     replies = [{"newest": "begin", **calls("Task", {**TASK, "task": "find alpha"}, text="I ask.")}, {"newest": "find alpha", "hang": True},
                {"newest": "again", **says("Half an answ", piece=4), "hang_after": 4}, {"newest": "third", **says("Here again.")}]
