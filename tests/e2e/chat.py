@@ -45,6 +45,11 @@ def task(text, background=False, id="toolu_1"):
             "input": {**TASK, "task": text, **({"background": True} if background else {})}}
 
 
+def piped(box):
+    return subprocess.Popen([box.deputy, "chat"], cwd=box.ws, env=box.environment(None), stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
 def test_three_turns(box):
     box.write("a.md", "alpha\n")
     with box.server([says("One."), calls("read", {"path": "a.md"}, text="I look."), says("Two."), says("Three.")]) as server:
@@ -185,9 +190,21 @@ def test_quit(box):
             gate.touch()
             box.exits("wait waits", t.end(), FINE, out="ended in the background")
     box.equal("until it is done", statuses(box), [("explorer", "completed"), ("explorer", "stopped")])
+    gate.unlink()
     with box.server(begin("z")):
-        run = box.run("chat", stdin="begin\n")
-        box.exits("the end of a pipe waits too", run, FINE, err=["1 delegation still runs", "ended in the background"])
+        process = piped(box)
+        process.stdin.write(b"begin\n")
+        process.stdin.close()
+        err = b""
+        while b"still runs" not in err and (more := process.stderr.read1()):
+            err += more
+        gate.touch()
+        err += process.stderr.read()
+        box.equal("the end of a pipe waits too", (process.wait(30), b"1 delegation still runs: wait, stop or stay?" in err,
+                  b"ended in the background: explorer" in err), (FINE, True, True))
+        process.stdout.close()
+        process.stderr.close()
+    box.equal("until it is done there", statuses(box)[:2], [("explorer", "completed")] * 2)
     with box.server([]):
         box.exits("with nothing running /quit leaves at once", box.run("chat", stdin="/quit\nnever sent\n"), FINE)
 
@@ -202,8 +219,7 @@ def test_quit_by_keys(box):
             box.exits("Ctrl-C at the question stays, a second Ctrl-D leaves", t.end(), FINE)
     box.equal("and stops what ran", statuses(box), [("explorer", "stopped")])
     with box.server([{"hang": True}]) as server:
-        process = subprocess.Popen([box.deputy, "chat"], cwd=box.ws, env=box.environment(None), stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = piped(box)
         process.stdin.write(b"hello\n")
         process.stdin.flush()
         deadline = time.monotonic() + 30
