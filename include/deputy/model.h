@@ -134,9 +134,12 @@ str model_request_json(arena *a, const model_provider *p, const model_request *r
 // character escaped as in JSON, and within base64 (both alphabets, all three alignments).
 enum { SECRET_MIN = 4 }; // shorter ones would blank out ordinary text
 str secret_redact(arena *a, str text, const str *secrets, size_t n);
+// The same with a redactor that is kept: nothing of the text that comes in pieces is touched. text itself
+// when there is no secret in it.
+typedef struct redactor redactor;
+str redact_text(const redactor *r, arena *a, str text);
 // The same for text that comes in pieces: a secret across their edges is found. What may be the start of one
 // is held back until more comes.
-typedef struct redactor redactor;
 redactor *redact_new(arena *a, const str *secrets, size_t n);
 void redact_feed(redactor *r, str chunk, buf *out);
 void redact_end(redactor *r, buf *out);

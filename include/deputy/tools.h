@@ -31,6 +31,9 @@ typedef struct {
 
 typedef struct {
     bool (*cancelled)(void *ctx); // asked at least every 100 ms
+    // Around a search: waits until one more may run. False: stopped meanwhile. NULL: no bound.
+    bool (*enter)(void *ctx);
+    void (*leave)(void *ctx);
     // load_tools and available_tools: the run loop knows what is loaded. They append the answer for the
     // model.
     dep_status (*load)(void *ctx, str name, buf *out, dep_err *err);

@@ -8,7 +8,9 @@ int64_t run_now(const run *r) {
 }
 
 str run_redact(run *r, arena *a, str text) {
-    return r->secrets.n ? secret_redact(a, text, r->secrets.p, r->secrets.n) : text;
+    if (!r->secrets.n) return text;
+    if (!r->whole) r->whole = redact_new(r->a, r->secrets.p, r->secrets.n);
+    return redact_text(r->whole, a, text);
 }
 
 static void forget_batch(activity *act) {

@@ -147,7 +147,7 @@ static dep_status read_result(void *p, str id, int64_t offset, int64_t limit, bu
 
 static void answer(run *r, const model_block *call, model_message *results, str text, bool is_error,
                    int64_t started) {
-    text = run_redact(r, r->a, str_dup(r->a, text));
+    text = str_dup(r->a, run_redact(r, r->turn, text));
     vec_push(r->a, &results->blocks,
              ((model_block){.kind = BLOCK_TOOL_RESULT, .id = call->id, .text = text, .is_error = is_error}));
     activity_tool(r, call, text, is_error, run_mono(r) - started);
@@ -236,6 +236,8 @@ static void run_call(run *r, const model_block *call, model_message *results) {
         return;
     }
     tool_env env = {.cancelled = run_cancelled,
+                    .enter = engine_enter,
+                    .leave = engine_leave,
                     .load = load,
                     .available = available,
                     .keep = keep_result,
@@ -262,7 +264,6 @@ bool run_calls(run *r, const model_blocks *blocks, model_message *results) {
     if (r->is_main) tasks_start(r, blocks);
     for (vec_each(const model_block, b, blocks)) {
         if (b->kind != BLOCK_TOOL_USE) continue;
-        arena_reset(r->turn);
         if (run_cancelled(r)) {
             answer(r, b, results, S("Stopped by a person before this call."), true, run_mono(r));
         } else if (n++ >= DELEGATE_CALLS_MAX) {
@@ -271,6 +272,8 @@ bool run_calls(run *r, const model_blocks *blocks, model_message *results) {
         } else {
             run_call(r, b, results);
         }
+        // What a search had read is given back before this one waits for anything else.
+        arena_reset(r->turn);
     }
     tasks_end(r);
     return r->same < DELEGATE_SAME_END;

@@ -65,6 +65,8 @@ struct engine {
     task *tasks, **tail;    // in order of arrival, until they have ended
     task *done;             // ended; their threads are to be joined
     size_t running, queued, cap;
+    size_t searching, processors; // searches going on, and how many may
+    pthread_cond_t searched;
     known_window_row windows[WINDOWS_KEPT];
     size_t n_windows;
     pthread_t listener;
@@ -78,6 +80,9 @@ void engine_launch(engine *e);
 // A new task for a prepared run, in the list.
 task *engine_add(engine *e, run *r, const delegate_order *o, deleg_status status);
 void engine_facts(run *r, str doing); // turns, calls and what it does, for engine_list
+// Of a tool_env: one search more, one less.
+bool engine_enter(void *run);
+void engine_leave(void *run);
 void engine_ended(task *t, deleg_status status);
 bool engine_stop_why(engine *e, str id, const char *why); // why: a constant
 
@@ -137,6 +142,7 @@ struct run {
     str model_name;
     strs secrets;
     redactor *live, *live_thinking; // of what streams; NULL without secrets
+    redactor *whole;                // of whole texts; made when it is needed first
     str id, task_text, description, thread, resumes;
     bool background, is_main;
     prompt prompt;

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { WORKER_STACK = 512 * 1024, SANITIZER_STACK = 16 << 20, WAIT_LOOK_MS = 100 };
 
@@ -299,6 +300,41 @@ dep_status engine_run_queued(engine *e, arena *a, str id, const delegate_sink *s
     return DEP_OK;
 }
 
+// --- Searches ------------------------------------------------------------------------------------
+
+static void in_a_moment(struct timespec *at, int64_t ms) {
+    clock_gettime(CLOCK_MONOTONIC, at);
+    int64_t ns = at->tv_nsec + ms * 1000000;
+    at->tv_sec += ns / 1000000000;
+    at->tv_nsec = ns % 1000000000;
+}
+
+bool engine_enter(void *p) {
+    run *r = p;
+    engine *e = r->e;
+    with_lock(e);
+    while (e->searching >= e->processors && !atomic_load(&r->task->stop)) {
+        struct timespec at;
+        in_a_moment(&at, WAIT_LOOK_MS);
+        pthread_cond_timedwait(&e->searched, &e->lock, &at);
+        without_lock(e);
+        (void)run_cancelled(r); // what a watcher wants is heard here too
+        with_lock(e);
+    }
+    bool go = !atomic_load(&r->task->stop);
+    if (go) e->searching++;
+    without_lock(e);
+    return go;
+}
+
+void engine_leave(void *p) {
+    run *r = p;
+    with_lock(r->e);
+    r->e->searching--;
+    pthread_cond_signal(&r->e->searched);
+    without_lock(r->e);
+}
+
 // --- Waiting, stopping, looking ------------------------------------------------------------------
 
 // With the lock held.
@@ -322,10 +358,7 @@ bool engine_wait(engine *e, const str *ids, size_t n, bool any, int64_t timeout_
         int64_t left = until - clock->mono_ms(clock->ctx);
         if (!enough && left > 0) {
             struct timespec at;
-            clock_gettime(CLOCK_MONOTONIC, &at);
-            int64_t ns = at.tv_nsec + (left < WAIT_LOOK_MS ? left : WAIT_LOOK_MS) * 1000000;
-            at.tv_sec += ns / 1000000000;
-            at.tv_nsec = ns % 1000000000;
+            in_a_moment(&at, left < WAIT_LOOK_MS ? left : WAIT_LOOK_MS);
             pthread_cond_timedwait(&e->changed, &e->lock, &at);
             enough = false;
             count = count_ended(e, ids, n, ended);
@@ -406,6 +439,7 @@ static void make_locks(engine *e) {
     pthread_condattr_init(&mono);
     pthread_condattr_setclock(&mono, CLOCK_MONOTONIC);
     pthread_cond_init(&e->changed, &mono);
+    pthread_cond_init(&e->searched, &mono);
     pthread_condattr_destroy(&mono);
 }
 
@@ -430,6 +464,7 @@ void engine_close(engine *e) {
     snapshot_release(e, e->current);
     e->shown = e->current = NULL;
     pthread_cond_destroy(&e->changed);
+    pthread_cond_destroy(&e->searched);
     pthread_mutex_destroy(&e->lock);
     pthread_mutex_destroy(&e->snapshots);
     e->closed = true;
@@ -462,6 +497,8 @@ dep_status engine_open(arena *a, workspace *w, const engine_sink *sink, engine *
     e->opts = (workspace_opts){.dir = w->root, .getenv = w->getenv, .clock = w->clock, .bodies = w->bodies};
     if (sink) e->sink = *sink;
     e->cap = (size_t)w->config.limits.running;
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    e->processors = processors > 1 ? (size_t)processors : 1;
     TRY(workspace_stamp(w, err)); // reads the switches, with a connection that is closed next
     TRY(open_store(a, e, w, err));
     e->net = model_net_new(a, w->clock);

@@ -82,8 +82,8 @@ static bool has_blocks(const model_message *m) {
 }
 
 // Marks stand on the last two messages of the user: the newer one writes the cache for the next turn, the
-// older one is where the turn before wrote it. The API looks back only some twenty blocks from a mark, and one
-// answer may hold more calls than that.
+// older one is where the turn before wrote it. The API looks back only some twenty blocks from a mark, and
+// one answer may hold more calls than that.
 static void write_messages(jw *w, const model_messages *messages) {
     const model_message *last_user = NULL, *before = NULL;
     for (size_t i = 0; i < messages->n; i++)
@@ -107,7 +107,7 @@ static void write_messages(jw *w, const model_messages *messages) {
 }
 
 str anthropic_request_json(arena *a, const model_provider *p, const model_request *req) {
-    buf out = buf_new(a, 0);
+    buf out = model_body(a, req);
     jw w = jw_new(&out);
     jw_obj(&w);
     jw_kstr(&w, S("model"), req->model);

@@ -70,6 +70,18 @@ dep_status model_open(arena *a, const model_config *c, const sys_clock *clock, m
     return DEP_OK;
 }
 
+buf model_body(arena *a, const model_request *req) {
+    enum { FRAME = 4096, BLOCK = 256 };
+    size_t room = FRAME + req->system.n;
+    for (size_t i = 0; i < req->n_tools; i++)
+        room += BLOCK + req->tools[i].description.n + req->tools[i].schema.n;
+    for (vec_each(const model_message, m, req->messages))
+        for (vec_each(const model_block, b, &m->blocks))
+            room += BLOCK + (b->raw.n ? b->raw.n : b->text.n + b->input.n + b->name.n);
+    room += room / 8; // line ends and quotes take two bytes
+    return (buf){.a = a, .p = arena_alloc(a, room), .cap = room, .max = BUF_MAX};
+}
+
 void model_params(jw *w, const model_provider *p) {
     for (const json *v = p->params ? p->params->child : NULL; v; v = v->next) {
         jw_key(w, v->key);

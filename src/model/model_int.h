@@ -94,6 +94,8 @@ bool model_says_too_long(arena *a, str text);
 // The configured parameters as members of the open object of a request: each client writes them after its
 // own.
 void model_params(jw *w, const model_provider *p);
+// A buffer for the body of a request, of about the size that it needs: growing would leave as much behind.
+buf model_body(arena *a, const model_request *req);
 // The base address with /v1 (unless a segment of it is a version) and path.
 str model_api_url(arena *a, const model_provider *p, const char *path);
 // As a segment of a path: everything but letters, digits, '-', '.', '_' and '~' percent-encoded.

@@ -152,7 +152,7 @@ static void write_user(arena *a, jw *w, const model_message *m) {
 }
 
 str openai_request_body(arena *a, const model_provider *p, const model_request *req, bool stream) {
-    buf out = buf_new(a, 0);
+    buf out = model_body(a, req);
     jw w = jw_new(&out);
     jw_obj(&w);
     jw_kstr(&w, S("model"), req->model);

@@ -248,11 +248,26 @@ void redact_end(redactor *r, buf *out) {
     scan(r, true, out);
 }
 
-str secret_redact(arena *a, str text, const str *secrets, size_t n) {
-    redactor *r = redact_new(a, secrets, n);
-    if (r->n == 0) return text;
+str redact_text(const redactor *r, arena *a, str text) {
     buf out = buf_new(a, 0);
-    redact_feed(r, text, &out);
-    redact_end(r, &out);
+    size_t plain = 0, i = 0;
+    bool any = false;
+    while (r->n && i < text.n) {
+        found f = r->first[(unsigned char)text.p[i]] ? match(r, str_sub(text, i, text.n)) : (found){0};
+        if (f.length == 0) {
+            i++;
+            continue;
+        }
+        any = true;
+        buf_add(&out, str_sub(text, plain, i));
+        buf_add(&out, S("***"));
+        plain = i += f.length;
+    }
+    if (!any) return text;
+    buf_add(&out, str_sub(text, plain, text.n));
     return buf_str(&out);
+}
+
+str secret_redact(arena *a, str text, const str *secrets, size_t n) {
+    return redact_text(redact_new(a, secrets, n), a, text);
 }

@@ -106,13 +106,25 @@ static void refuse(tool_result *ret, buf *out) {
 }
 
 // What reads or records trust uses the workspace itself, which other delegations share.
-static dep_status call_body(tool_body *body, tool_ctx *c, dep_err *err) {
+static dep_status call_locked(tool_body *body, tool_ctx *c, dep_err *err) {
     // memory_write waits for a lock of another process and takes this one in between.
     str group = str_z(c->tool->spec->group);
     bool shared = (str_eq(group, S("memory")) && body != tool_memory_write) || str_eq(group, S("skills"));
     if (shared) workspace_lock(c->t->w);
     dep_status status = body(c, err);
     if (shared) workspace_unlock(c->t->w);
+    return status;
+}
+
+// A search holds what it reads, and needs a processor: no more of them than there are processors go on at
+// once.
+static dep_status call_body(tool_body *body, tool_ctx *c, dep_err *err) {
+    bool heavy = body == tool_kb_search || body == tool_grep || body == tool_glob;
+    if (heavy && c->env->enter && !c->env->enter(c->env->ctx))
+        return err_set(err, DEP_ERR_CANCELLED, "stopped before it began");
+    c->deadline = now(c->t) + TOOL_SECONDS_MAX * 1000;
+    dep_status status = call_locked(body, c, err);
+    if (heavy && c->env->leave) c->env->leave(c->env->ctx);
     return status;
 }
 
@@ -146,7 +158,6 @@ void tool_call(toolset *t, arena *turn, const tool_env *env, const strs *loaded,
         return;
     }
     tool_ctx c = {.t = t, .turn = turn, .env = env, .tool = tool, .args = args, .out = out, .result = ret};
-    c.deadline = now(t) + TOOL_SECONDS_MAX * 1000;
     if (call_body(body, &c, &err) != DEP_OK) {
         buf_clear(out);
         buf_addf(out, "%s failed: ", tool->spec->name);
