@@ -108,9 +108,11 @@ typedef VEC(delegation_row) delegation_rows;
 // naming the candidates when ambiguous.
 [[nodiscard]] dep_status store_delegation_get(arena *a, store *s, str id, delegation_row *ret, dep_err *err);
 // Newest first. report, definition and grant are left empty. thread: only of that conversation; empty: all
-// that are not turns of a main agent. INVALID for a thread that is not 32 hex digits.
+// that are not turns of a main agent; "*": these too. INVALID for another thread that is not 32 hex digits.
 [[nodiscard]] dep_status store_delegation_list(arena *a, store *s, str thread, size_t limit,
                                                delegation_rows *ret, dep_err *err);
+// Those that have not ended, oldest first, turns of main agents among them; with the same members.
+[[nodiscard]] dep_status store_unfinished(arena *a, store *s, delegation_rows *ret, dep_err *err);
 
 // --- Conversations ---------------------------------------------------------------------------------------
 // What the turns of a main agent in one thread make: it is there as long as one of them is.
@@ -195,6 +197,9 @@ typedef VEC(activity_row) activity_rows;
                                             dep_err *err);
 [[nodiscard]] dep_status store_activity_list(arena *a, store *s, str id, int64_t after_seq, size_t limit,
                                              activity_rows *ret, dep_err *err);
+// The newest item of a kind; seq 0 when there is none.
+[[nodiscard]] dep_status store_activity_last(arena *a, store *s, str id, str kind, activity_row *ret,
+                                             dep_err *err);
 
 // Small settings of this workspace: switches ("switch:<layer>:<identity>" → "off"/"on"), model overrides,
 // approved confusables.

@@ -73,3 +73,30 @@ dep_status store_activity_list(arena *a, store *s, str id, int64_t after_seq, si
     if (status == DEP_OK) *ret = rows;
     return status;
 }
+
+static dep_status read_last(arena *a, store *s, str id, str kind, activity_row *ret, dep_err *err) {
+    bool row = false;
+    TRY(sql_use(s,
+                "SELECT seq, at_ms, kind, data FROM activity "
+                "WHERE workspace_id = ?1 AND delegation_id = ?2 AND kind = ?3 ORDER BY seq DESC LIMIT 1",
+                err));
+    sql_int(s, 1, s->workspace);
+    sql_text(s, 2, id);
+    sql_text(s, 3, kind);
+    TRY(sql_step(s, &row, err));
+    if (row)
+        *ret = (activity_row){.seq = sql_col_int(s, 0),
+                              .at_ms = sql_col_int(s, 1),
+                              .kind = sql_col(a, s, 2),
+                              .data = sql_col(a, s, 3)};
+    return DEP_OK;
+}
+
+dep_status store_activity_last(arena *a, store *s, str id, str kind, activity_row *ret, dep_err *err) {
+    ARENA_CATCH(a, err);
+    activity_row found = {0};
+    dep_status status = read_last(a, s, id, kind, &found, err);
+    sql_end(s);
+    if (status == DEP_OK) *ret = found;
+    return status;
+}

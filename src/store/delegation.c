@@ -347,9 +347,15 @@ dep_status store_delegation_get(arena *a, store *s, str id, delegation_row *ret,
     return status;
 }
 
-// Two statements, so that each has its index.
+// Several statements, so that each has its index.
 static dep_status use_list(store *s, str thread, dep_err *err) {
-    if (thread.n)
+    bool all = str_eq(thread, S("*"));
+    if (all)
+        TRY(sql_use(s,
+                    "SELECT " DELEG_COLUMNS " FROM delegations WHERE workspace_id = ?1 "
+                    "ORDER BY created_ms DESC, ordinal DESC LIMIT ?2",
+                    err));
+    else if (thread.n)
         TRY(sql_use(s,
                     "SELECT " DELEG_COLUMNS " FROM delegations WHERE workspace_id = ?1 AND thread <> '' AND "
                     "thread = ?3 ORDER BY created_ms DESC, ordinal DESC LIMIT ?2",
@@ -360,14 +366,11 @@ static dep_status use_list(store *s, str thread, dep_err *err) {
                     "ORDER BY created_ms DESC, ordinal DESC LIMIT ?2",
                     err));
     sql_int(s, 1, s->workspace);
-    if (thread.n) sql_text(s, 3, thread);
+    if (thread.n && !all) sql_text(s, 3, thread);
     return DEP_OK;
 }
 
-static dep_status read_list(arena *a, store *s, str thread, size_t limit, delegation_rows *ret,
-                            dep_err *err) {
-    TRY(use_list(s, thread, err));
-    sql_int(s, 2, limit < INT64_MAX ? (int64_t)limit : INT64_MAX);
+static dep_status read_rows(arena *a, store *s, delegation_rows *ret, dep_err *err) {
     for (;;) {
         bool row = false;
         TRY(sql_step(s, &row, err));
@@ -378,13 +381,38 @@ static dep_status read_list(arena *a, store *s, str thread, size_t limit, delega
     }
 }
 
+static dep_status read_list(arena *a, store *s, str thread, size_t limit, delegation_rows *ret,
+                            dep_err *err) {
+    TRY(use_list(s, thread, err));
+    sql_int(s, 2, limit < INT64_MAX ? (int64_t)limit : INT64_MAX);
+    return read_rows(a, s, ret, err);
+}
+
 dep_status store_delegation_list(arena *a, store *s, str thread, size_t limit, delegation_rows *ret,
                                  dep_err *err) {
     ARENA_CATCH(a, err);
-    if (thread.n && !store_is_id(thread))
+    if (thread.n && !str_eq(thread, S("*")) && !store_is_id(thread))
         return err_set(err, DEP_ERR_INVALID, "the id of a conversation is %d hex digits", STORE_ID_DIGITS);
     delegation_rows rows = {0};
     dep_status status = read_list(a, s, thread, limit, &rows, err);
+    sql_end(s);
+    if (status == DEP_OK) *ret = rows;
+    return status;
+}
+
+static dep_status read_unfinished(arena *a, store *s, delegation_rows *ret, dep_err *err) {
+    TRY(sql_use(s,
+                "SELECT " DELEG_COLUMNS " FROM delegations WHERE workspace_id = ?1 AND ended_ms = 0 "
+                "ORDER BY created_ms, ordinal",
+                err));
+    sql_int(s, 1, s->workspace);
+    return read_rows(a, s, ret, err);
+}
+
+dep_status store_unfinished(arena *a, store *s, delegation_rows *ret, dep_err *err) {
+    ARENA_CATCH(a, err);
+    delegation_rows rows = {0};
+    dep_status status = read_unfinished(a, s, &rows, err);
     sql_end(s);
     if (status == DEP_OK) *ret = rows;
     return status;

@@ -255,6 +255,48 @@ static void test_store_activity__batches_of_several_processes_lose_nothing(void 
     ok(store_check(r->s, &r->err));
 }
 
+static void test_store_delegation__lists_of_everything_and_of_what_has_not_ended(void **state) {
+    store_fixture *r = *state;
+    delegation_row turn = plain_row(ID1, DELEG_RUNNING), other = plain_row(ID2, DELEG_QUEUED);
+    turn.main = true;
+    turn.thread = S(THREAD1);
+    ok(store_delegation_add(r->s, &turn, &r->err));
+    ok(store_delegation_add(r->s, &other, &r->err));
+    delegation_row done = plain_row(ID3, DELEG_QUEUED);
+    add_ended(r, &done);
+    ok(add(r, open_store(r, "/other"), ID4, DELEG_QUEUED));
+    delegation_rows rows = {0};
+    ok(store_delegation_list(r->a, r->s, S("*"), 10, &rows, &r->err));
+    assert_int_equal(rows.n, 3);
+    assert_str(rows.p[0].id, S(ID3));
+    assert_str(rows.p[2].id, S(ID1));
+    ok(store_delegation_list(r->a, r->s, (str){0}, 10, &rows, &r->err));
+    assert_int_equal(rows.n, 2);
+    refused(store_delegation_list(r->a, r->s, S("**"), 10, &rows, &r->err), DEP_ERR_INVALID, "conversation");
+    ok(store_unfinished(r->a, r->s, &rows, &r->err));
+    assert_int_equal(rows.n, 2);
+    assert_str(rows.p[0].id, S(ID1));
+    assert_true(rows.p[0].main);
+    assert_str(rows.p[1].id, S(ID2));
+}
+
+static void test_store_activity__the_newest_item_of_a_kind(void **state) {
+    store_fixture *r = *state;
+    activity_row last = {.seq = 7};
+    ok(add(r, r->s, ID1, DELEG_RUNNING));
+    ok(store_activity_last(r->a, r->s, S(ID1), S("turn"), &last, &r->err));
+    assert_int_equal(last.seq, 0);
+    const activity_row items[] = {{.kind = S("turn"), .data = S("{\"n\":1}")},
+                                  {.kind = S("turn"), .data = S("{\"n\":2}")},
+                                  {.kind = S("text"), .data = S("{}")}};
+    ok(store_activity_add(r->s, S(ID1), items, 3, false, &r->err));
+    ok(store_activity_last(r->a, r->s, S(ID1), S("turn"), &last, &r->err));
+    assert_int_equal(last.seq, 2);
+    assert_str(last.data, S("{\"n\":2}"));
+    ok(store_activity_last(r->a, open_store(r, "/other"), S(ID1), S("turn"), &last, &r->err));
+    assert_int_equal(last.seq, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         STORE_TEST(test_store_delegation__a_row_comes_back_as_it_went_in),
@@ -264,6 +306,8 @@ int main(void) {
         STORE_TEST(test_store_delegation__an_id_may_be_cut_as_long_as_it_is_one),
         STORE_TEST(test_store_delegation__another_workspace_sees_nothing),
         STORE_TEST(test_store_delegation__the_list_is_newest_first_and_limited),
+        STORE_TEST(test_store_delegation__lists_of_everything_and_of_what_has_not_ended),
+        STORE_TEST(test_store_activity__the_newest_item_of_a_kind),
         STORE_TEST(test_store_activity__items_are_numbered_on_and_read_from_a_number),
         STORE_TEST(test_store_settings__values_are_replaced_removed_and_listed_by_prefix),
         STORE_TEST(test_store_activity__batches_of_several_processes_lose_nothing),
