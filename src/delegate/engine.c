@@ -10,7 +10,9 @@
 enum { WORKER_STACK = 512 * 1024, SANITIZER_STACK = 16 << 20, WAIT_LOOK_MS = 100 };
 
 #if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+// The run-time support of each wants much memory of each thread, part of it on the thread's stack.
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                                   \
+    __has_feature(undefined_behavior_sanitizer)
 #define ENGINE_SANITIZED 1
 #endif
 #endif
