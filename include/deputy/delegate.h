@@ -56,7 +56,8 @@ typedef struct {
     agent_role role;
     str thread;      // conversation it belongs to (32 hex digits)
     str resume;      // an ended delegation to continue with `task` as a new message; id or prefix. Within a
-                     // thread of role main the last turn: its budget starts anew
+                     // thread of role main the last turn: its budget starts anew. A turn of a main agent
+                     // stays in the thread of the one that it continues
     bool background; // noted in its row: nobody waits for it
 } delegate_order;
 
@@ -107,6 +108,9 @@ void engine_close(engine *e);
                                            delegate_report *ret, dep_err *err);
 // Checks an order and stores it as a queued row that any process may run. Errors as engine_run.
 [[nodiscard]] dep_status engine_queue(engine *e, arena *a, const delegate_order *o, str *id, dep_err *err);
+// Ends a queued row that no process has taken as failed, for the reason given. INVALID when one has, or when
+// it has ended.
+[[nodiscard]] dep_status engine_give_up(engine *e, str id, str why, dep_err *err);
 // Checks an order, stores it and runs it on a thread of its own as soon as a slot is free. LIMIT when
 // DELEGATE_QUEUED_MAX wait.
 [[nodiscard]] dep_status engine_start(engine *e, arena *a, const delegate_order *o, str *id, dep_err *err);
@@ -132,6 +136,12 @@ store_shared *engine_store(engine *e);
 // The workspace as it is now: read anew when one of its files has changed since it was last read. Its
 // contents live until the next call; this thread only.
 [[nodiscard]] dep_status engine_workspace(engine *e, workspace **ret, dep_err *err);
+
+// Retention, as the config wants it: at most once a day for a workspace, or now. Where the config has errors
+// nobody knows how much is to be kept: nothing is removed then, and asking for it now is REFUSED. *removed: 0
+// when it was not due.
+[[nodiscard]] dep_status delegate_retain(store *s, const workspace *w, bool now, size_t *removed,
+                                         dep_err *err);
 
 // The provider of "provider/model" from the config; key expanded. secrets gets the values that must never be
 // shown. net: NULL for one of its own.

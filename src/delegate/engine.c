@@ -488,6 +488,9 @@ static dep_status open_store(arena *a, engine *e, workspace *w, dep_err *err) {
     TRY(store_open(a, w->dirs.state, w->root, false, w->clock, &s, err));
     TRY(store_run_begin(a, s, &e->run_id, err));
     TRY(store_recover(s, &interrupted, err));
+    // Old rows that stay for once harm nobody.
+    size_t removed;
+    (void)delegate_retain(s, w, false, &removed, NULL);
     e->socket = store_run_socket(s);
     e->store = store_share(a, s);
     return DEP_OK;

@@ -93,8 +93,8 @@ static dep_status prepare_locked(run *r, const delegate_order *o, dep_err *err) 
 }
 
 static void begin_facts(run *r, const delegate_order *o) {
-    r->thread = str_dup(r->a, o->thread);
     r->is_main = o->role == ROLE_MAIN;
+    if (o->thread.n || !r->is_main) r->thread = str_dup(r->a, o->thread); // else that of what it resumes
     if (r->is_main && !r->thread.n) r->thread = sys_id(r->a, r->w->clock);
     r->background = o->background;
     r->task_text = run_redact(r, r->a, str_dup(r->a, o->task));
@@ -236,6 +236,15 @@ dep_status order_requeue(engine *e, arena *a, str id, delegate_order *o, run **r
     dep_err ignored;
     (void)store_do(e->store, STORE_WRITE_FULL, fail_row, &w, &ignored);
     return err_set(err, status, "%s", why.msg);
+}
+
+dep_status engine_give_up(engine *e, str id, str why, dep_err *err) {
+    arena *a = arena_new();
+    waiting w = {.a = a, .id = id, .why = why};
+    dep_status status = store_do(e->store, STORE_READ, get_row, &w, err);
+    if (status == DEP_OK) status = store_do(e->store, STORE_WRITE_FULL, fail_row, &w, err);
+    arena_free(a);
+    return status;
 }
 
 // --- It begins -----------------------------------------------------------------------------------

@@ -246,6 +246,7 @@ dep_status resume_prepare(run *r, const delegate_order *o, dep_err *err) {
     r->resumes = row.id;
     answer_open_calls(r);
     if (row.main) {
+        r->thread = row.thread;
         // The person's own conversation: today's prompt and tools.
         restore_loads(r, &c.loaded, &lost);
         return DEP_OK;
