@@ -88,6 +88,7 @@ const cli_verb *find_verb(cli *c, str name) {
     strs near = {0}, all = {0};
     for (const cli_verb *v = cli_verbs; v->name; v++) {
         if (str_eq(str_z(v->name), name)) return v;
+        if (v->flags & VERB_HIDDEN) continue;
         vec_push(c->a, &all, str_z(v->name));
         if (str_starts(str_z(v->name), name) && v->run) {
             found = v;

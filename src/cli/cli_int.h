@@ -23,6 +23,7 @@ enum { CLI_OPTS_MAX = 16 };
 typedef struct cli cli;
 enum {
     VERB_JSON = 1,     // takes --json
+    VERB_HIDDEN = 4,   // Deputy's own: in no list
     VERB_ANYWHERE = 2, // about the user's settings: works in home too, which is no workspace by itself
 };
 typedef struct {
@@ -131,13 +132,14 @@ int verb_show(cli *c), verb_explain(cli *c), verb_diff(cli *c);   // show.c
 int verb_prompt(cli *c), verb_tools(cli *c), verb_schema(cli *c); // prompt.c
 int verb_init(cli *c);                                            // init.c
 int verb_new(cli *c), verb_copy(cli *c), verb_set(cli *c), verb_fmt(cli *c),
-    verb_rm(cli *c);                                               // write.c, edit.c
-int verb_enable(cli *c), verb_disable(cli *c), verb_trust(cli *c); // trust.c
-int verb_search(cli *c);                                           // search.c
-int verb_run(cli *c), verb_tasks(cli *c), verb_replay(cli *c);     // run.c, tasks.c
-int verb_chat(cli *c);                                             // chat.c
-int verb_memory(cli *c);                                           // memory.c
-int verb_models(cli *c), verb_config(cli *c);                      // models.c, config.c
+    verb_rm(cli *c);                                                            // write.c, edit.c
+int verb_enable(cli *c), verb_disable(cli *c), verb_trust(cli *c);              // trust.c
+int verb_search(cli *c);                                                        // search.c
+int verb_run(cli *c), verb_tasks(cli *c), verb_replay(cli *c);                  // run.c, tasks.c, replay.c
+int verb_wait(cli *c), verb_stop(cli *c), verb_tail(cli *c), verb_work(cli *c); // wait.c, tail.c, worker.c
+int verb_chat(cli *c);                                                          // chat.c
+int verb_memory(cli *c);                                                        // memory.c
+int verb_models(cli *c), verb_config(cli *c);                                   // models.c, config.c
 int verb_skills(cli *c), verb_doctor(cli *c), verb_help(cli *c),
     verb_version(cli *c); // skills.c, doctor.c, help.c
 

@@ -7,7 +7,7 @@ void print_overview(FILE *to) {
           "usage: deputy [-C DIR] VERB [ARGUMENTS]\n\n",
           to);
     for (const cli_verb *v = cli_verbs; v->name; v++)
-        if (v->run) fprintf(to, "  %-9s %s\n", v->name, v->summary);
+        if (v->run && !(v->flags & VERB_HIDDEN)) fprintf(to, "  %-9s %s\n", v->name, v->summary);
     fputs("\nnot yet:", to);
     for (const cli_verb *v = cli_verbs; v->name; v++)
         if (!v->run) fprintf(to, " %s", v->name);

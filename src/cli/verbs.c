@@ -2,6 +2,7 @@
 #include "cli/cli_int.h"
 
 #define END {NULL, OPT_FLAG, NULL, NULL}
+#define ID_HELP "ID may be the first four or more digits."
 
 static const cli_opt agents_opts[] = {{"all", OPT_FLAG, NULL, "shadowed definitions too"}, END};
 static const cli_opt check_opts[] = {{"strict", OPT_FLAG, NULL, "warnings are errors"},
@@ -56,8 +57,8 @@ static const cli_opt run_opts[] = {
     {"events", OPT_FLAG, NULL, "activity items as JSON lines, the report last"},
     {"role", OPT_VALUE, "delegate|main", "the role to assume"},
     {"unattended", OPT_FLAG, NULL, "nobody answers: gated calls are denied (always so in this version)"},
-    {"background", OPT_FLAG, NULL, "not yet"},
-    {"resume", OPT_VALUE, "ID", "not yet"},
+    {"background", OPT_FLAG, NULL, "print the id and leave it to a process of its own"},
+    {"resume", OPT_VALUE, "ID", "continue this one of the same agent, with TASK as the next message"},
     {"level", OPT_VALUE, "L", "not yet"},
     END};
 static const cli_opt chat_opts[] = {
@@ -66,7 +67,17 @@ static const cli_opt chat_opts[] = {
     {"list", OPT_FLAG, NULL, "list the conversations of this workspace"},
     {"unattended", OPT_FLAG, NULL, "nobody answers: gated calls are denied (always so in this version)"},
     END};
-static const cli_opt tasks_opts[] = {{"limit", OPT_VALUE, "N", "newest delegations; 20 when absent"}, END};
+static const cli_opt tasks_opts[] = {{"limit", OPT_VALUE, "N", "newest delegations; 20 when absent"},
+                                     {"all", OPT_FLAG, NULL, "turns of main agents too"},
+                                     {"thread", OPT_VALUE, "ID", "only of this conversation"},
+                                     {"yes", OPT_FLAG, NULL, "rm: do not ask"},
+                                     END};
+static const cli_opt wait_opts[] = {
+    {"any", OPT_FLAG, NULL, "until one of them has ended"},
+    {"timeout", OPT_VALUE, "SECONDS", "wait no longer than this; 0 looks once"},
+    END};
+static const cli_opt stop_opts[] = {{"all", OPT_FLAG, NULL, "all that have not ended in this workspace"},
+                                    END};
 static const cli_opt memory_opts[] = {{"shared", OPT_FLAG, NULL, "the workspace's shared memory"},
                                       {"limit", OPT_VALUE, "N", "hits of search"},
                                       {"yes", OPT_FLAG, NULL, "do not ask"},
@@ -112,15 +123,26 @@ static const cli_verb table[] = {
      "Exit 0 when something matches, 1 when nothing does, 2 for wrong usage, 4 when nothing can be read.",
      search_opts, 0, -1, VERB_JSON, verb_search},
     {"run", "NAME TASK|-", "delegate a task and print the report",
-     "TASK may be - for standard input. Ctrl-C stops and keeps what there is.", run_opts, 2, 2, VERB_JSON,
-     verb_run},
+     "TASK may be - for standard input. Ctrl-C stops and keeps what there is; a second one ends at once.",
+     run_opts, 2, 2, VERB_JSON, verb_run},
     {"chat", "[NAME]", "talk to a main agent, which delegates",
      "NAME is `main` when absent. Lines that begin with a slash are commands: /help. Without a terminal each "
      "line of standard input is a message.",
      chat_opts, 0, 1, VERB_JSON, verb_chat},
-    {"tasks", "", "list delegations, newest first", NULL, tasks_opts, 0, 0, VERB_JSON, verb_tasks},
-    {"replay", "ID", "everything a delegation did, with arguments and results",
-     "ID may be the first four or more digits.", NULL, 1, 1, VERB_JSON, verb_replay},
+    {"tasks", "[rm ID…|prune]", "list delegations, newest first, and what they do now",
+     "rm removes what is kept of some that have ended, prune what is older than `retention` of the config.",
+     tasks_opts, 0, -1, VERB_JSON, verb_tasks},
+    {"wait", "[ID…]", "wait until delegations have ended, and print their reports",
+     "Without ID: for all that run in this workspace. Exit 0 when all are completed. " ID_HELP, wait_opts, 0,
+     -1, VERB_JSON, verb_wait},
+    {"stop", "ID…|--all", "stop delegations; what they had is kept",
+     "Exit 0 when all have ended, 1 when one has not yet. " ID_HELP, stop_opts, 0, -1, VERB_JSON, verb_stop},
+    {"tail", "[ID]", "follow a delegation while it runs, from its beginning",
+     "Without ID: all that run. Ctrl-C ends this and not the delegation. With --json one item a "
+     "line. " ID_HELP,
+     NULL, 0, 1, VERB_JSON, verb_tail},
+    {"replay", "ID", "everything a delegation did, with arguments and results", ID_HELP, NULL, 1, 1,
+     VERB_JSON, verb_replay},
     {"memory", "list|show|search|edit|rm|where|export NAME [FILE|QUERY]", "an agent's notes",
      "With --shared, NAME is left out.", memory_opts, 1, -1, VERB_JSON, verb_memory},
     {"skills", "", "list the skills and what is not in effect", NULL, NULL, 0, 0, VERB_JSON, verb_skills},
@@ -138,10 +160,9 @@ static const cli_verb table[] = {
      VERB_JSON | VERB_ANYWHERE, verb_doctor},
     {"help", "[VERB]", "this page, or a verb's", NULL, NULL, 0, 1, 0, verb_help},
     {"version", "", "the version", NULL, NULL, 0, 0, 0, verb_version},
+    {"_work", "ID", "run a queued delegation", "Started by `run --background`.", NULL, 1, 1, VERB_HIDDEN,
+     verb_work},
     // Reserved: their meaning comes later.
-    {"wait", "[ID…]", "wait for delegations", NULL, NULL, 0, -1, 0, NULL},
-    {"stop", "ID…", "stop delegations", NULL, NULL, 0, -1, 0, NULL},
-    {"tail", "[ID]", "follow a delegation", NULL, NULL, 0, -1, 0, NULL},
     {"approvals", "", "cards that wait for a person", NULL, NULL, 0, -1, 0, NULL},
     {"approve", "ID", "allow a card", NULL, NULL, 0, -1, 0, NULL},
     {"deny", "ID", "refuse a card", NULL, NULL, 0, -1, 0, NULL},

@@ -63,8 +63,8 @@ def test_what_does_not_start(box):
     box.exits("over the limit", box.run("run", "one", "-", stdin="x" * (256 * 1024 + 1)), ERRORS, err="262144")
     box.exits("a task in several words", box.run("run", "one", "two", "words"), USAGE, err="quote")
     box.exits("nobody", box.run("run", "nobody", "x"), ERRORS, err="no agent")
-    for option in ("--background", "--resume=x", "--level=full"):
-        box.exits(option, box.run("run", "one", "x", option), USAGE, err="not yet")
+    box.exits("--level", box.run("run", "one", "x", "--level=full"), USAGE, err="not yet")
+    box.exits("--events of one in the background", box.run("run", "one", "x", "--background", "--events"), USAGE, err="deputy tail")
     box.exits("--role", box.run("run", "one", "x", "--role", "boss"), USAGE, err="delegate or main")
     box.exits("--model without a provider", box.run("run", "one", "x", "--model", "m"), ERRORS, err="provider/model")
     box.exits("--model nobody has", box.run("run", "one", "x", "--model", "nobody/m"), ERRORS, err="deputy models add nobody")

@@ -12,11 +12,12 @@ from lib.deputy import ERRORS, FINE, REFUSED, USAGE, main, stripped  # noqa: E40
 WRONG = {
     "agents": ["x"], "check": ["--nope"], "show": [], "explain": [], "diff": ["one"], "prompt": [], "tools": ["a", "b"],
     "init": ["a", "b"], "new": [], "copy": ["explorer"], "set": ["x"], "fmt": [], "rm": [], "enable": [], "disable": [],
-    "trust": ["x"], "search": [], "run": ["explorer"], "tasks": ["--limit", "0"], "replay": [], "memory": [],
+    "trust": ["x"], "search": [], "run": ["explorer"], "tasks": ["--limit", "0"], "wait": ["--timeout", "x"], "stop": [],
+    "tail": ["a", "b"], "replay": [], "memory": [],
     "skills": ["x"], "models": ["nonsense"], "config": ["nonsense"], "schema": ["nonsense"], "doctor": ["x"],
     "help": ["a", "b"], "version": ["x"], "chat": ["a", "b"],
 }
-RESERVED = ["wait", "stop", "tail", "approvals", "approve", "deny", "policy", "history", "restore", "servers", "audit",
+RESERVED = ["approvals", "approve", "deny", "policy", "history", "restore", "servers", "audit",
             "mcp", "serve", "install"]
 LISTINGS = ["agents", "check", "tools", "trust", "tasks", "skills", "models", "config", "doctor"]
 
