@@ -222,11 +222,19 @@ static void give_back(engine *e, bool queue) {
     without_lock(e);
 }
 
+// A run in an arena of its own, which goes when nothing comes of it.
+static dep_status prepare_own(engine *e, const delegate_order *o, run **ret, dep_err *err) {
+    arena *mem = arena_new();
+    dep_status status = order_prepare(e, mem, o, ret, err);
+    if (status != DEP_OK) arena_free(mem);
+    return status;
+}
+
 dep_status engine_start(engine *e, arena *a, const delegate_order *o, str *id, dep_err *err) {
     run *r;
     bool queue;
     join_done(e);
-    TRY(order_prepare(e, arena_new(), o, &r, err));
+    TRY(prepare_own(e, o, &r, err));
     dep_status status = reserve(e, &queue, err);
     if (status != DEP_OK) {
         drop(r);
@@ -262,7 +270,7 @@ dep_status engine_start(engine *e, arena *a, const delegate_order *o, str *id, d
 
 dep_status engine_queue(engine *e, arena *a, const delegate_order *o, str *id, dep_err *err) {
     run *r;
-    TRY(order_prepare(e, arena_new(), o, &r, err));
+    TRY(prepare_own(e, o, &r, err));
     dep_status status = order_store(r, DELEG_QUEUED, true, err);
     if (status == DEP_OK) *id = str_dup(a, r->id);
     drop(r);
