@@ -71,6 +71,18 @@ static void available(void *p, buf *out) {
     }
 }
 
+bool results_mount(run *r) {
+    const tool_spec *page = toolspec_find(S("read_result"));
+    if (grant_find(&r->grant, str_z(page->name))) return false;
+    vec_push(r->a, &r->grant.tools,
+             ((grant_tool){.spec = page,
+                           .schema = str_z(page->schema),
+                           .description = str_z(page->description),
+                           .deferred = true,
+                           .core = true}));
+    return true;
+}
+
 typedef struct {
     str id, text;
     int64_t n;
@@ -88,15 +100,10 @@ static dep_status keep_result(void *p, str whole, str *id, dep_err *err) {
     TRY(store_do(r->e->store, STORE_WRITE, put_result, &k, err));
     // The id names the delegation too: a resumed one may still ask for it.
     *id = str_fmt(r->turn, "result:%.8s-%lld", r->id.p, (long long)k.n);
-    const tool_spec *page = toolspec_find(S("read_result"));
-    if (grant_find(&r->grant, str_z(page->name))) return DEP_OK;
-    vec_push(r->a, &r->grant.tools,
-             ((grant_tool){.spec = page,
-                           .schema = str_z(page->schema),
-                           .description = str_z(page->description),
-                           .deferred = true,
-                           .core = true}));
-    offer(r, &r->grant.tools.p[r->grant.tools.n - 1]);
+    if (results_mount(r)) {
+        offer(r, grant_find(&r->grant, S("read_result")));
+        message_keep_word(r, "load", S("read_result"), 0);
+    }
     return DEP_OK;
 }
 

@@ -250,6 +250,8 @@ void context_note_reply(run *r, const model_reply *reply);
 void fold_messages(arena *a, model_messages *messages, size_t keep, size_t *results, size_t *bytes);
 
 // --- calls.c: the tool calls of one answer -------------------------------------------------------
+// Gives the run the tool that pages results which were cut. False: it has it already.
+bool results_mount(run *r);
 // False: the same call was made too often; the run ends.
 bool run_calls(run *r, const model_blocks *answer, model_message *results);
 

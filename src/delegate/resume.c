@@ -213,10 +213,11 @@ static void answer_open_calls(run *r) {
 // Loads that succeeded are restored in their order; one that is not granted any more is said.
 static void restore_loads(run *r, const strs *loads, buf *lost) {
     for (vec_each(const str, name, loads)) {
+        if (str_eq(*name, S("read_result"))) (void)results_mount(r);
         const grant_tool *t = grant_find(&r->grant, *name);
         if (t && t->deferred) {
             vec_push(r->a, &r->loaded, str_z(t->spec->name));
-        } else if (!t && !str_eq(*name, S("read_result"))) {
+        } else if (!t) {
             lose(lost, "the loaded tool", *name);
         }
     }
