@@ -30,11 +30,11 @@ enum {
     DELEGATE_RUNNING_MAX = 1000, // what the config may say
     DELEGATE_QUEUED_MAX = 1000,  // waiting for a slot in one process
     DELEGATE_CONTINUE_MAX = 3,   // times an answer cut at its length limit is asked to go on
-    DELEGATE_SAME_WARN = 3,      // the same call in so many answers in a row is not run, and the model is told
-    DELEGATE_SAME_END = 6,       // so many times: the run ends as truncated
-    DELEGATE_WINDOW = 32768,     // context window where neither config nor provider says one
-    DELEGATE_FOLD_PERCENT = 80,  // of the window: older tool results are folded
-    DELEGATE_CHAIN_MAX = 1000,   // delegations that continue each other
+    DELEGATE_SAME_WARN = 3,     // the same call in so many answers in a row is not run, and the model is told
+    DELEGATE_SAME_END = 6,      // so many times: the run ends as truncated
+    DELEGATE_WINDOW = 32768,    // context window where neither config nor provider says one
+    DELEGATE_FOLD_PERCENT = 80, // of the window: older tool results are folded
+    DELEGATE_CHAIN_MAX = 1000,  // delegations that continue each other
 };
 
 // What a watcher hears, on the thread of the run. Members may be NULL. item: a whole activity item as one

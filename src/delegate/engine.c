@@ -370,7 +370,6 @@ bool engine_wait(engine *e, const str *ids, size_t n, bool any, int64_t timeout_
             struct timespec at;
             in_a_moment(&at, left < WAIT_LOOK_MS ? left : WAIT_LOOK_MS);
             pthread_cond_timedwait(&e->changed, &e->lock, &at);
-            enough = false;
             count = count_ended(e, ids, n, ended);
             enough = count == n || (any && count > 0);
         }

@@ -124,7 +124,7 @@ static unit unit_json(str s) {
 // decoded once more.
 static unit unit_json_twice(str s) {
     enum { INNER_MAX = 12 }; // \\uXXXX\\uXXXX
-    char inner[INNER_MAX + 4];
+    char inner[INNER_MAX + 4] = {0};
     size_t ends[INNER_MAX + 4], n = 0, at = 0;
     bool open = false; // the text ends within what may be one unit
     while (n < INNER_MAX && at < s.n) {
@@ -136,7 +136,7 @@ static unit unit_json_twice(str s) {
             inner[n] = u.bytes[i];
             ends[n++] = at;
         }
-        if (inner[0] != '\\') return u; // no inner escape
+        if (u.n && inner[0] != '\\') return u; // no inner escape
     }
     if (!n) return (unit){0};
     unit v = unit_json(str_n(inner, n));
