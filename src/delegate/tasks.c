@@ -223,47 +223,47 @@ static void wait_for(run *r, const strs *ids, bool any, int64_t timeout_ms) {
     }
 }
 
-static dep_status give_undelivered(run *r, const strs *given, buf *out, size_t *count, dep_err *err) {
+// What has ended and was never read is an answer too, where no ids are given.
+static dep_status give_undelivered(run *r, buf *out, strs *given, dep_err *err) {
     query q = {.a = r->turn, .thread = r->thread};
     TRY(store_do(r->e->store, STORE_READ, list_undelivered, &q, err));
     for (vec_each(const delegation_row, row, &q.rows)) {
         bool ended;
         if (row->main || among(given, row->id)) continue;
         TRY(give_report(r, row->id, out, &ended, err));
-        *count += 1;
+        vec_push(r->turn, given, row->id);
     }
+    return DEP_OK;
+}
+
+static dep_status give_ended(run *r, const strs *wanted, buf *out, strs *given, dep_err *err) {
+    buf open = buf_new(r->turn, 0);
+    for (vec_each(const str, id, wanted)) {
+        bool ended = true;
+        if (!among(given, *id)) TRY(give_report(r, *id, out, &ended, err));
+        if (ended) {
+            vec_push(r->turn, given, *id);
+        } else {
+            buf_addf(&open, "%s%.12s", open.n ? ", " : "", id->p);
+        }
+    }
+    if (!open.n) return DEP_OK;
+    buf_add(out, run_cancelled(r) ? S("The wait was stopped. Still running: ") : S("Still running: "));
+    buf_add(out, buf_str(&open));
+    buf_addc(out, '\n');
     return DEP_OK;
 }
 
 static dep_status task_wait(void *p, const strs *ids, bool any, int64_t timeout_ms, buf *out, dep_err *err) {
     run *r = p;
     strs wanted = {0}, given = {0};
-    size_t undelivered = 0;
     TRY(resolve_ids(r, ids, &wanted, err));
-    // What has ended meanwhile and was never read is an answer too.
-    if (!ids->n && !wanted.n) {
-        TRY(give_undelivered(r, &given, out, &undelivered, err));
-        if (!undelivered) buf_add(out, S("No delegation is running, and every report has been delivered.\n"));
-        return DEP_OK;
-    }
-    wait_for(r, &wanted, any, timeout_ms);
-    buf open = buf_new(r->turn, 0);
-    for (vec_each(const str, id, &wanted)) {
-        bool ended;
-        TRY(give_report(r, *id, out, &ended, err));
-        if (ended) {
-            vec_push(r->turn, &given, *id);
-        } else {
-            buf_addf(&open, "%s%.12s", open.n ? ", " : "", id->p);
-        }
-    }
-    if (!ids->n) TRY(give_undelivered(r, &given, out, &undelivered, err));
-    if (open.n) {
-        buf_add(out, run_cancelled(r) ? S("The wait was stopped. Still running: ") : S("Still running: "));
-        buf_add(out, buf_str(&open));
-        buf_addc(out, '\n');
-    }
-    return DEP_OK;
+    if (!ids->n) TRY(give_undelivered(r, out, &given, err));
+    if (!wanted.n && !given.n)
+        buf_add(out, S("No delegation is running, and every report has been delivered.\n"));
+    // One report is enough for `any`, also one that was there already.
+    if (wanted.n && !(any && given.n)) wait_for(r, &wanted, any, timeout_ms);
+    return give_ended(r, &wanted, out, &given, err);
 }
 
 // --- TaskList, TaskStop --------------------------------------------------------------------------
