@@ -64,6 +64,37 @@ def test_the_same_call(box):
         box.equal("another call in between begins anew", run(box)["status"], "completed")
 
 
+def test_what_is_odd_is_told(box):
+    box.agent("one", "tools: [read]\n")
+    with box.server([{"blocks": [], "stop_reason": "end_turn", "usage": None, "model": "other"}]):
+        warnings = run(box)["warnings"]
+    for words in ("no tool was called", "the report is empty", "it is estimated", "answered with the model \"other\""):
+        box.check(words, any(words in w for w in warnings), warnings)
+
+
+# --- Loads
+
+def test_loads_come_back(box):
+    box.write("a.txt", "needle\n")
+    box.agent("one", "tools: [read, glob, grep, todo]\nresident: [read]\n")
+    with box.server([calls("load_tools", {"name": "nothing"}), calls("load_tools", {"name": "todo"}, id="l1"),
+                     calls("load_tools", {"name": "grep"}, id="l2"), says("ready")]) as server:
+        first = run(box)
+        last = server.bodies()[-1]
+    box.equal("in the order of loading", tool_names(last)[-2:], ["todo", "grep"])
+    with box.server([calls("grep", {"pattern": "needle"}, id="g1"), says("found")]) as server:
+        again = run(box, "--resume", first["id"])
+        one, two = server.bodies()
+    box.equal("a continued one begins with them", (again["status"], one["tools"]), ("completed", last["tools"]))
+    box.check("and they can be called at once", "a.txt:1" in result_text(results_of(two)[0]), two["messages"][-1])
+    box.agent("one", "tools: [read, glob, todo]\nresident: [read]\n")
+    with box.server([calls("grep", {"pattern": "needle"}, id="g1"), says("no")]) as server:
+        less = run(box, "--resume", first["id"])
+        denied = result_text(results_of(server.bodies()[1])[0])
+    box.check("what is not granted any more does not", "needle" not in denied and less["status"] == "completed", denied)
+    box.check("and that is a warning", any("grep" in w for w in less["warnings"]), less["warnings"])
+
+
 # --- Results that are cut
 
 def test_a_cut_result_is_kept_and_paged(box):
