@@ -33,6 +33,8 @@ static const char schema_report[] =
     "      }\n"
     "    },\n"
     "    \"cost\": {\"type\": [\"number\", \"null\"]},\n"
+    "    \"cache_breaks\": {\"type\": \"integer\", \"minimum\": 0},\n"
+    "    \"resumes\": {\"type\": \"string\", \"pattern\": \"^([0-9a-f]{32})?$\"},\n"
     "    \"memory_writes\": {\n"
     "      \"type\": \"array\",\n"
     "      \"items\": {\n"
