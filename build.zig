@@ -261,6 +261,7 @@ const suites = [_][]const u8{
     "definition_parse",
     "definition_reach",
     "definition_text",
+    "delegate_crash",
     "delegate_engine",
     "delegate_messages",
     "delegate_resume",

@@ -3,11 +3,12 @@
 #include "support/support.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { FILES = 8, SECTOR = 512 };
+enum { FILES = 8, CONNECTIONS = 8, SECTOR = 512 };
 
 // A write, or with bytes NULL a cut, that no sync has followed yet.
 typedef struct {
@@ -21,7 +22,8 @@ typedef struct {
     int64_t n, cap;
     change *changes;
     size_t n_changes, cap_changes;
-    sqlite3_file *below; // NULL: not open
+    sqlite3_file *below[CONNECTIONS]; // that have it open
+    size_t n_below;
 } content;
 
 typedef struct {
@@ -30,13 +32,24 @@ typedef struct {
     sqlite3_file *below; // in the same block, behind this
 } lossy_file;
 
-// Tests are single processes with one thread at a database: one state is enough.
+// Tests are single processes: one state is enough. The lock is held while a file's content is looked at.
 static struct {
     sqlite3_vfs vfs, *real;
     content files[FILES];
     long countdown, syncs;
     bool failed, full;
+    void (*at_loss)(void *ctx);
+    void *at_loss_ctx;
 } disk;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void with_lock(void) {
+    pthread_mutex_lock(&lock);
+}
+static int without_lock(int code) {
+    pthread_mutex_unlock(&lock);
+    return code;
+}
 
 uint64_t lossy_random(uint64_t *seed) {
     uint64_t z = *seed += 0x9E3779B97F4A7C15u;
@@ -45,9 +58,14 @@ uint64_t lossy_random(uint64_t *seed) {
     return z ^ (z >> 31);
 }
 
+static void lose(void) {
+    disk.failed = true;
+    if (disk.at_loss) disk.at_loss(disk.at_loss_ctx);
+}
+
 // True when power fails with this change, or has failed.
 static bool fails_now(void) {
-    if (!disk.failed && disk.countdown > 0 && --disk.countdown == 0) disk.failed = true;
+    if (!disk.failed && disk.countdown > 0 && --disk.countdown == 0) lose();
     return disk.failed;
 }
 
@@ -94,11 +112,11 @@ static void forget_changes(content *c) {
 }
 
 static void put_all_down(content *c) {
-    const sqlite3_io_methods *m = c->below->pMethods;
+    sqlite3_file *below = c->below[0];
+    const sqlite3_io_methods *m = below->pMethods;
     for (size_t i = 0; i < c->n_changes; i++) {
         const change *ch = &c->changes[i];
-        int code =
-            ch->bytes ? m->xWrite(c->below, ch->bytes, (int)ch->n, ch->at) : m->xTruncate(c->below, ch->at);
+        int code = ch->bytes ? m->xWrite(below, ch->bytes, (int)ch->n, ch->at) : m->xTruncate(below, ch->at);
         assert_int_equal(code, SQLITE_OK);
     }
     forget_changes(c);
@@ -116,45 +134,55 @@ static void load(content *c, sqlite3_file *below) {
 
 static int f_close(sqlite3_file *f) {
     lossy_file *lf = (lossy_file *)f;
-    if (!disk.failed) put_all_down(lf->c);
-    lf->c->below = NULL;
+    content *c = lf->c;
+    with_lock();
+    if (!disk.failed && c->n_below == 1) put_all_down(c);
+    size_t i = 0;
+    while (c->below[i] != lf->below) i++;
+    c->below[i] = c->below[--c->n_below];
+    without_lock(0);
     return lf->below->pMethods->xClose(lf->below);
 }
 
 static int f_read(sqlite3_file *f, void *to, int n, sqlite3_int64 at) {
     const content *c = ((lossy_file *)f)->c;
-    if (disk.failed) return SQLITE_IOERR_READ;
+    with_lock();
+    if (disk.failed) return without_lock(SQLITE_IOERR_READ);
     int64_t have = at < c->n ? c->n - at : 0;
     if (have > n) have = n;
     memset(to, 0, (size_t)n);
     if (have) memcpy(to, c->p + at, (size_t)have);
-    return have < n ? SQLITE_IOERR_SHORT_READ : SQLITE_OK;
+    return without_lock(have < n ? SQLITE_IOERR_SHORT_READ : SQLITE_OK);
 }
 
 static int f_write(sqlite3_file *f, const void *from, int n, sqlite3_int64 at) {
-    if (fails_now()) return SQLITE_IOERR_WRITE;
-    if (disk.full) return SQLITE_FULL;
+    with_lock();
+    if (fails_now()) return without_lock(SQLITE_IOERR_WRITE);
+    if (disk.full) return without_lock(SQLITE_FULL);
     note(((lossy_file *)f)->c, at, from, n);
-    return SQLITE_OK;
+    return without_lock(SQLITE_OK);
 }
 
 static int f_truncate(sqlite3_file *f, sqlite3_int64 n) {
-    if (fails_now()) return SQLITE_IOERR_TRUNCATE;
+    with_lock();
+    if (fails_now()) return without_lock(SQLITE_IOERR_TRUNCATE);
     note(((lossy_file *)f)->c, n, NULL, 0);
-    return SQLITE_OK;
+    return without_lock(SQLITE_OK);
 }
 
 static int f_sync(sqlite3_file *f, int flags) {
     (void)flags;
-    if (fails_now()) return SQLITE_IOERR_FSYNC;
+    with_lock();
+    if (fails_now()) return without_lock(SQLITE_IOERR_FSYNC);
     disk.syncs++;
     put_all_down(((lossy_file *)f)->c);
-    return SQLITE_OK;
+    return without_lock(SQLITE_OK);
 }
 
 static int f_size(sqlite3_file *f, sqlite3_int64 *n) {
+    with_lock();
     *n = ((lossy_file *)f)->c->n;
-    return disk.failed ? SQLITE_IOERR_FSTAT : SQLITE_OK;
+    return without_lock(disk.failed ? SQLITE_IOERR_FSTAT : SQLITE_OK);
 }
 
 #define BELOW(f) ((lossy_file *)(f))->below
@@ -229,23 +257,24 @@ static int v_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int flags
     enum { KEPT = SQLITE_OPEN_MAIN_DB | SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_JOURNAL };
     f->pMethods = NULL;
     if (!(flags & KEPT)) return disk.real->xOpen(disk.real, name, f, flags, out);
-    if (disk.failed) return SQLITE_CANTOPEN;
     lossy_file *lf = (lossy_file *)f;
     lf->below = (sqlite3_file *)(lf + 1);
-    int code = disk.real->xOpen(disk.real, name, lf->below, flags, out);
-    if (code != SQLITE_OK) return code;
+    with_lock();
+    int code = disk.failed ? SQLITE_CANTOPEN : disk.real->xOpen(disk.real, name, lf->below, flags, out);
+    if (code != SQLITE_OK) return without_lock(code);
     lf->c = content_of(name);
-    assert_null(lf->c->below);
-    lf->c->below = lf->below;
-    load(lf->c, lf->below);
+    assert_true(lf->c->n_below < CONNECTIONS);
+    if (!lf->c->n_below) load(lf->c, lf->below);
+    lf->c->below[lf->c->n_below++] = lf->below;
     f->pMethods = &methods;
-    return SQLITE_OK;
+    return without_lock(SQLITE_OK);
 }
 
 static int v_delete(sqlite3_vfs *vfs, const char *name, int sync_dir) {
     (void)vfs;
     (void)sync_dir;
-    return disk.failed ? SQLITE_IOERR_DELETE : disk.real->xDelete(disk.real, name, 0);
+    with_lock();
+    return without_lock(disk.failed ? SQLITE_IOERR_DELETE : disk.real->xDelete(disk.real, name, 0));
 }
 
 static int v_last_error(sqlite3_vfs *vfs, int n, char *text) {
@@ -282,15 +311,25 @@ void lossy_end(void) {
 }
 
 void lossy_fail_at(long n) {
+    with_lock();
     disk.countdown = n;
+    without_lock(0);
 }
 
 bool lossy_failed(void) {
-    return disk.failed;
+    with_lock();
+    return without_lock(disk.failed);
 }
 
 void lossy_fail(void) {
-    disk.failed = true;
+    with_lock();
+    lose();
+    without_lock(0);
+}
+
+void lossy_at_loss(void (*fn)(void *ctx), void *ctx) {
+    disk.at_loss = fn;
+    disk.at_loss_ctx = ctx;
 }
 
 // A write reaches the disk not at all, whole, or up to a sector; a cut not at all or whole.
@@ -309,16 +348,21 @@ static void put_some_down(const content *c, uint64_t *seed, int fd) {
     }
 }
 
-void lossy_revive(uint64_t seed) {
+void lossy_leave(uint64_t seed) {
     for (size_t i = 0; i < FILES; i++) {
-        assert_null(disk.files[i].below);
         content *c = &disk.files[i];
         int fd = seed && c->n_changes ? open(c->name, O_RDWR | O_CLOEXEC) : -1;
-        if (fd >= 0) {
-            put_some_down(c, &seed, fd);
-            close(fd);
-        }
-        forget_changes(c);
+        if (fd < 0) continue;
+        put_some_down(c, &seed, fd);
+        close(fd);
+    }
+}
+
+void lossy_revive(uint64_t seed) {
+    lossy_leave(seed);
+    for (size_t i = 0; i < FILES; i++) {
+        assert_int_equal(disk.files[i].n_below, 0);
+        forget_changes(&disk.files[i]);
     }
     disk.failed = disk.full = false;
     disk.countdown = 0;

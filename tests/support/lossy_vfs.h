@@ -1,6 +1,6 @@
 // lossy_vfs: a disk for SQLite that can lose power. What is written is in memory until it is synced; at the
 // loss of power everything not synced is gone, or a random part of it is, and the files are closed without
-// another change. It can also be full. One connection a file at a time.
+// another change. It can also be full. For one process, with several connections and threads.
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,6 +15,12 @@ void lossy_fail_at(long n);
 bool lossy_failed(void);
 // Power fails now.
 void lossy_fail(void);
+// Called at the moment of the loss, on the thread whose write it was, with nothing else going on at the disk:
+// for a process that shall end there. NULL: nothing is called. It may call lossy_leave and nothing else of
+// this header.
+void lossy_at_loss(void (*fn)(void *ctx), void *ctx);
+// What a process that ends now leaves on the disk, as lossy_revive for one that goes on.
+void lossy_leave(uint64_t seed);
 // After the connections were closed. seed: which of the writes that were not synced have reached the disk; 0:
 // none.
 void lossy_revive(uint64_t seed);
