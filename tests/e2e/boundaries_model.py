@@ -1,10 +1,13 @@
 """What a hostile model may try (rules B2, B5, B10, B19, B20, B22, B27): calls that were not granted, forged arguments, floods,
 secrets in pieces. It gets answers and nothing else, and how it ends is recorded."""
 
+import contextlib
 import json
 import os
 import resource
 import signal
+import sqlite3
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
@@ -132,25 +135,121 @@ def no_larger_than(size):
     return limit
 
 
-def test_a_disk_that_fills_up(box):
-    """Wherever it becomes full: a run that cannot be recorded is not begun, and what was begun hands its report over."""
+def filling(box):
+    """A definition and a script whose results fill a disk; where they are read from is not full."""
     box.agent("one", "tools: [read]\n", layer="system")
     box.write("big.txt", ("needle " * 20 + "\n") * 1500)
-    script = [*[calls("read", {"path": "big.txt", "limit": 2000 + n}) for n in range(3)], says("the last words")]
-    lost = 0
+    return [*[calls("read", {"path": "big.txt", "limit": 2000 + n}) for n in range(3)], says("the last words")]
+
+
+def fill(box, script, what, state, **more):
+    """One run on a disk that becomes full somewhere. The report, or None when it was not begun."""
+    with box.server(script) as server:
+        run = box.run("run", "one", "x", "--json", env={"XDG_STATE_HOME": str(state)}, **more)
+        sent = len(server.requests())
+    if not sent:
+        box.check(f"{what}: not begun", run.code in (ERRORS, REFUSED) and not run.out, run)
+        return None
+    answer = run.json()
+    box.check(f"{what}: the report is handed over", answer["report"] == "the last words" and run.code in (FINE, ERRORS), answer)
+    return answer
+
+
+def room_again(box, what, state, answer):
+    """What is left works again: what was said to be stored is, nothing runs, and more can be recorded."""
+    env = {"XDG_STATE_HOME": str(state)}
+    rows = box.run("tasks", "--json", env=env).json()
+    lost = answer and answer["status"] == "failed"
+    if answer:
+        wanted = "interrupted" if lost else "completed"
+        box.equal(f"{what}: then its row says what became of it", [(r["id"], r["status"]) for r in rows], [(answer["id"], wanted)])
+        kept = box.run("replay", answer["id"], "--json", env=env).json()
+        box.check(f"{what}: and its report is whole", lost or kept["report"] == answer, kept["report"])
+        box.check(f"{what}: what is missing was said", lost or len([i for i in kept["activity"] if i["kind"] == "tool"]) == 3
+                  or "could not be stored" in "".join(answer["warnings"]), kept)
+    else:
+        box.check(f"{what}: nothing runs", all(r["status"] not in ("queued", "running") for r in rows), rows)
+    with box.server([says("again")]):
+        box.exits(f"{what}: with room it works again", box.run("run", "one", "y", env=env), FINE, out="again")
+    with contextlib.closing(sqlite3.connect(state / "deputy/deputy.db")) as db:
+        box.equal(f"{what}: the database is whole", db.execute("PRAGMA integrity_check").fetchall(), [("ok",)])
+
+
+def test_a_disk_that_fills_up(box):
+    """Wherever it becomes full: a run that cannot be recorded is not begun, and what was begun hands its report over."""
+    script, lost = filling(box), 0
     for kib in range(64, 400, 16):
-        with box.server(script) as server:
-            run = box.run("run", "one", "x", "--json", env={"XDG_STATE_HOME": str(box.top / f"state{kib}")},
-                          preexec_fn=no_larger_than(kib * 1024))
-            sent = len(server.requests())
-        if not sent:
-            box.check(f"{kib} KiB: not begun", run.code in (ERRORS, REFUSED), run)
-            continue
-        answer = run.json()
-        box.check(f"{kib} KiB: the report is handed over and says what is missing", answer["report"] == "the last words"
-                  and "could not be stored" in answer["end_reason"] + "".join(answer["warnings"]), answer)
-        lost += answer["status"] == "failed"
+        state = box.top / f"state{kib}"
+        answer = fill(box, script, f"{kib} KiB", state, preexec_fn=no_larger_than(kib * 1024))
+        if answer:
+            box.check(f"{kib} KiB: it says what is missing",
+                      "could not be stored" in answer["end_reason"] + "".join(answer["warnings"]), answer)
+            lost += answer["status"] == "failed"
+        if kib % 96 == 16:
+            room_again(box, f"{kib} KiB", state, answer)
     box.check("also one that could not be stored itself", lost > 0)
+
+
+@contextlib.contextmanager
+def small_disk(place, kib):
+    """A file system of that size in memory; None where none can be had."""
+    place.mkdir()
+    options = f"size={kib}k,mode=0700"
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", options, "deputy-test", place], stderr=subprocess.DEVNULL).returncode:
+        yield None
+        return
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+
+def test_a_disk_that_is_full(box):
+    """The same with a real one: also what SQLite maps must have its place there, or the process would be killed."""
+    script, begun, whole = filling(box), 0, 0
+    for kib in (32, 96, 160, 192, 224, 256, 320, 2048):
+        with small_disk(box.top / f"disk{kib}", kib) as disk:
+            if not disk:
+                print("        no file system can be mounted here: only limits of file sizes were tried")
+                return
+            answer = fill(box, script, f"a disk of {kib} KiB", disk)
+            begun += bool(answer)
+            whole += bool(answer) and not any("stored" in w for w in [answer["end_reason"], *answer["warnings"]])
+            subprocess.run(["mount", "-o", "remount,size=16m", disk], check=True)
+            room_again(box, f"a disk of {kib} KiB", disk, answer)
+    box.check("small ones and large ones", 0 < whole < begun < 8, (whole, begun))
+
+
+def test_a_disk_that_is_already_full(box):
+    """Looking goes on, nothing is begun, and what a killed process left is ended when there is room."""
+    box.agent("one", "tools: [glob]\n", layer="system")
+    with small_disk(box.top / "disk", 1024) as disk:
+        if not disk:
+            print("        no file system can be mounted here")
+            return
+        box.env["XDG_STATE_HOME"] = str(disk)
+        with box.server([says("whole"), {"hang": True}, says("never sent")]) as server:
+            whole = box.run("run", "one", "x", "--json").json()
+            killed = box.start("run", "one", "y", "--events")
+            while b'"turn"' not in killed.stdout.readline():
+                pass
+            os.killpg(killed.pid, signal.SIGKILL)
+            killed.communicate()
+            with contextlib.suppress(OSError), (disk / "junk").open("wb", buffering=0) as junk:
+                while junk.write(b"x" * 512):
+                    pass
+            sent = len(server.requests())
+            run = box.run("run", "one", "z")
+            box.check("nothing is begun", run.code in (ERRORS, REFUSED) and not run.out, run)
+            box.check("and it says why", "deputy.db" in run.err and "No space" in run.err, run)
+            box.equal("the model is not asked", len(server.requests()), sent)
+        tasks = box.run("tasks", "--json")
+        box.check("looking goes on", tasks.code == FINE and whole["id"] in [r["id"] for r in tasks.json()], tasks)
+        box.check("what could not be recorded is said", "interrupted" in tasks.out or "No space" in tasks.err, tasks)
+        box.equal("replay too", box.run("replay", whole["id"], "--json").json()["report"], whole)
+        (disk / "junk").unlink()
+        states = sorted(r["status"] for r in box.run("tasks", "--json").json())
+        box.equal("with room it is ended", states, ["completed", "interrupted"])
 
 
 def test_ids_of_another_workspace(box):

@@ -416,6 +416,11 @@ def test_state_that_can_only_be_read(box):
         answer = box.run(*argv, preexec_fn=bound_by_modes)
         box.exits(f"{argv[0]} says what is not seen", answer, FINE, out="spout", err="nothing that runs now is seen")
     box.exits("doctor too", box.run("doctor", preexec_fn=bound_by_modes), FINE, out="nothing that runs now is seen")
+    with box.server([says("never sent")], repeat=True) as server:
+        for argv in (["run", "one", "x"], ["run", "main", "x"], ["run", "one", "x", "--background"]):
+            run = box.run(*argv, preexec_fn=bound_by_modes)
+            box.check(f"{argv[1:]} is refused", run.code not in (FINE, None) and run.code > 0 and not run.out, run)
+        box.equal("before the model is asked", server.requests(), [])
 
 
 def test_closed_pipe_and_full_disk(box):

@@ -4,8 +4,8 @@ Each round starts one process or several that run delegations against a scripted
 of several tools, main agents that delegate, workers in the background where there are such), kills some or all of them with
 SIGKILL, and looks from other processes. What must hold, and what exactly may be missing, stands at `judge_stream`.
 
-DEPUTY_CRASH_ROUNDS (40 here, 500 for the whole) and DEPUTY_SEED choose how often and which moments; both are printed, and so are
-the figures of what was seen.
+DEPUTY_CRASH_ROUNDS (40 here, 500 for the whole) says how many are killed, DEPUTY_SEED at which moments; both are printed, and so
+are the figures of what was seen.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 from lib.deputy import FINE, calls, main, says  # noqa: E402
 
-ROUNDS = int(os.environ.get("DEPUTY_CRASH_ROUNDS") or 40)
+KILLS = int(os.environ.get("DEPUTY_CRASH_ROUNDS") or 40)
 SEED = int(os.environ.get("DEPUTY_SEED") or 20261130)
 ROUNDS_A_STATE = 20  # a state directory that grows on and on would be slow to look through
 LONGEST = 0.3  # seconds until the kill
@@ -107,13 +107,15 @@ def processes_of(box):
 
 
 def kill_the_rest(box):
-    """Those that processes of this box have started for themselves."""
-    deadline = time.monotonic() + PATIENCE
+    """Those that processes of this box have started for themselves; how many there were."""
+    deadline, all = time.monotonic() + PATIENCE, set()
     while (left := processes_of(box)) and time.monotonic() < deadline:
+        all |= set(left)
         for pid in left:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(0.005)
+    return len(all)
 
 
 # --- The loop
@@ -167,7 +169,7 @@ class Loop:
         if survivors:
             self.judge_living(runs, survivors)
         if kind == "background":
-            kill_the_rest(self.box)
+            self.figures["killed"] += kill_the_rest(self.box)
         self.judge(runs, kind)
 
     def wait(self, runs):
@@ -314,15 +316,15 @@ def test_kills_at_random_moments(box):
     has_background = background_is_there(box)
     began = time.monotonic()
     with box.server([some_reply(rng, n) for n in range(400)], repeat=True):
-        for n in range(ROUNDS):
-            if n % ROUNDS_A_STATE == 0:
+        rounds = 0
+        while loop.figures["killed"] < KILLS and not loop.bad:
+            if rounds % ROUNDS_A_STATE == 0:
                 loop.new_state()
             loop.round(has_background)
-            if loop.bad:
-                break
+            rounds += 1
     kill_the_rest(box)
-    box.check(f"{n + 1} rounds of DEPUTY_SEED={SEED}", not loop.bad, "\n".join(loop.bad))
-    print(f"        {', '.join(f'{v} {k}' for k, v in loop.figures.items())}; {time.monotonic() - began:.1f} s")
+    box.check(f"{loop.figures['killed']} kills of DEPUTY_SEED={SEED}", not loop.bad, "\n".join(loop.bad))
+    print(f"        {rounds} rounds in {time.monotonic() - began:.1f} s: {', '.join(f'{v} {k}' for k, v in loop.figures.items())}")
     temporary = [p for p in box.ws.rglob("*") if p.name.endswith(".tmp")]
     notes = [p for p in box.ws.rglob("*.md")]
     box.check("notes are whole", all(p.read_text().startswith("<!-- deputy:") and p.read_bytes().endswith(b"\n") for p in notes), notes)

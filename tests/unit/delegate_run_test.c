@@ -150,6 +150,27 @@ static void test_delegate_run__minutes_are_looked_at_before_each_call(void **sta
     ended(r, DELEG_COMPLETED, "end_turn");
 }
 
+// Ten years on, and back, at each look.
+static int64_t jumping_wall(void *p) {
+    const ticker *t = p;
+    return 1796000000000 + (t->now % 2 ? (int64_t)3650 * 86400000 : 0);
+}
+
+static void test_delegate_run__a_clock_that_jumps_spends_no_budget_and_loses_no_item(void **state) {
+    ws_fixture *f = *state;
+    make_agent(f, "limits: {minutes: 1}\n");
+    running *r = prepared(f);
+    r->clock.now_ms = jumping_wall;
+    assert_int_equal(run_task(r, "a", "refunds"), DEP_OK);
+    ended(r, DELEG_COMPLETED, "end_turn");
+    assert_true(str_eq(stored(f, r->report.id).report, r->report.json));
+    activity_rows items;
+    assert_int_equal(store_activity_list(f->a, f->w->store, r->report.id, 0, SIZE_MAX, &items, &r->err),
+                     DEP_OK);
+    assert_int_equal(items.n, r->items.n);
+    for (size_t i = 0; i < items.n; i++) assert_true(str_eq(items.p[i].data, r->items.p[i]));
+}
+
 static void test_delegate_run__a_stop_is_heard_and_keeps_the_place(void **state) {
     ws_fixture *f = *state;
     make_agent(f, "");
@@ -335,6 +356,7 @@ int main(void) {
         T(it_ends_with_a_report_that_is_stored),
         T(turns_are_counted_before_each_call),
         T(minutes_are_looked_at_before_each_call),
+        T(a_clock_that_jumps_spends_no_budget_and_loses_no_item),
         T(a_stop_is_heard_and_keeps_the_place),
         T(a_gated_call_is_denied_where_nobody_can_be_asked),
         T(what_cannot_be_held_is_not_begun),

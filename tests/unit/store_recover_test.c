@@ -211,6 +211,33 @@ static void test_store_run__a_queued_row_is_taken_from_nobody_and_from_the_dead_
     assert_int_equal(get(r, ID1).status, DELEG_RUNNING);
 }
 
+// Who lives is a matter of locks and not of time.
+static void test_store_recover__a_clock_that_jumps_marks_no_living_one_and_saves_no_dead_one(void **state) {
+    store_fixture *r = *state;
+    static const int64_t decade = (int64_t)3650 * 86400000;
+    size_t n;
+    r->now = 2 * decade;
+    pid_t pid = start_run(r, say_something, true);
+    delegation_row row = plain_row(ID2, DELEG_QUEUED);
+    row.run_id = S("-");
+    ok(store_delegation_add(r->s, &row, &r->err));
+    static const int64_t jumps[] = {decade, -decade, 3 * decade};
+    for (size_t i = 0; i < sizeof jumps / sizeof *jumps; i++) {
+        r->now = jumps[i];
+        ok(store_recover(r->s, &n, &r->err));
+        assert_int_equal(get(r, ID1).status, DELEG_RUNNING);
+        assert_int_equal(run_files(r), 2);
+        // To what nobody has taken the time is all there is to go by.
+        assert_int_equal(get(r, ID2).status, jumps[i] > 2 * decade ? DELEG_INTERRUPTED : DELEG_QUEUED);
+    }
+    end_run(pid, true);
+    r->now = -decade;
+    ok(store_recover(r->s, &n, &r->err));
+    assert_int_equal(n, 1);
+    assert_int_equal(get(r, ID1).status, DELEG_INTERRUPTED);
+    assert_true(get(r, ID1).ended_ms > 0); // before its beginning, and still an end
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         STORE_TEST(test_store_run__what_a_killed_process_left_is_interrupted_with_its_text),
@@ -222,6 +249,7 @@ int main(void) {
         STORE_TEST(
             test_store_recover__turns_and_queued_rows_of_the_dead_end_and_their_commands_and_sockets_go),
         STORE_TEST(test_store_recover__what_no_process_takes_in_time_is_interrupted),
+        STORE_TEST(test_store_recover__a_clock_that_jumps_marks_no_living_one_and_saves_no_dead_one),
         STORE_TEST(
             test_store_run__a_queued_row_is_taken_from_nobody_and_from_the_dead_and_from_no_living_process),
     };
