@@ -331,5 +331,28 @@ def test_kills_at_random_moments(box):
     print(f"        {len(notes)} files of notes, {len(temporary)} half-written ones beside them")
 
 
+def test_looking_disturbs_nobody(box):
+    """Whoever looks marks what the dead left, at the very moment when others begin and end: none of these is taken for dead."""
+    box.agent("one", "tools: [glob]\n", layer="system")
+    begun, ended, codes = [], [], set()
+    with box.server([calls("glob", {"pattern": "*"}), {**says("the end"), "piece": 1, "write_bytes": 60, "delay_ms": 2}], repeat=True):
+        while len(ended) < 24:
+            while len(begun) - len(ended) < 6:
+                begun.append(box.start("run", "one", f"x{len(begun)}", "--json"))
+            lookers = [box.start("tasks", "--json") for _ in range(3)]
+            for looker in lookers:
+                looker.communicate(timeout=PATIENCE)
+                codes.add(looker.returncode)
+            ended += [(p, *p.communicate()) for p in begun if p.poll() is not None and not any(p is e[0] for e in ended)]
+        ended += [(p, *p.communicate(timeout=PATIENCE)) for p in begun if not any(p is e[0] for e in ended)]
+    reports = [json.loads(out) for _, out, _ in ended]
+    box.equal("looking always works", codes, {FINE})
+    box.equal("each completed", {(p.returncode, r["status"]) for (p, _, _), r in zip(ended, reports)}, {(FINE, "completed")})
+    box.check("and could record everything", not any("stored" in w for r in reports for w in r["warnings"]), reports)
+    rows = {r["id"]: r["status"] for r in box.run("tasks", "--json", "--limit", "1000").json()}
+    box.equal("as the others see it", rows, {r["id"]: "completed" for r in reports})
+    box.equal("nothing is left of them", list((box.state / "deputy/run").iterdir()), [])
+
+
 if __name__ == "__main__":
     main(globals())
