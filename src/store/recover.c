@@ -156,6 +156,16 @@ static void let_go_deferred(void *lock) {
     let_go(lock);
 }
 
+// Only one process at a time buries: to a second one the lock that the first one holds meanwhile would be a
+// sign of life, and it would show as running what nobody runs. A turn that cannot be had is gone without.
+static void take_turn(store *s, const strs *runs, int *turn) {
+    bool others = false;
+    for (size_t i = 0; i < runs->n; i++)
+        others = others || (store_is_id(runs->p[i]) && !str_eq(runs->p[i], str_z(s->run_id)));
+    if (others && lock_take(s->dir, S("deputy.db.lock"), true, STORE_BUSY_MS, turn, NULL) != DEP_OK)
+        *turn = -1;
+}
+
 // Ends what a process left behind, if it is gone. Holds its lock meanwhile, so that only one does it; *lock
 // is let go by whoever unwinds.
 static dep_status bury(arena *a, store *s, str run, int *lock, size_t *count, dep_err *err) {
@@ -205,12 +215,15 @@ static dep_status recover(arena *a, store *s, size_t *count, dep_err *err) {
     ARENA_CATCH(a, err);
     strs runs = {0};
     bool some = false;
-    int *lock = NEW(a, int);
-    *lock = -1;
+    int *lock = NEW(a, int), *turn = NEW(a, int);
+    *lock = *turn = -1;
+    arena_defer(a, let_go_deferred, turn);
     arena_defer(a, let_go_deferred, lock);
     TRY(run_dir_open(s, err));
     TRY(list_runs(a, s, &runs, err));
+    take_turn(s, &runs, turn);
     for (size_t i = 0; i < runs.n; i++) TRY(bury(a, s, runs.p[i], lock, count, err));
+    let_go(turn);
     loss l = untaken;
     l.before = store_now(s) - STORE_UNTAKEN_MS;
     TRY(any_untaken(s, &l, &some, err));

@@ -1,8 +1,10 @@
 // Tests of store/run.c and recover.c: who is alive, and what becomes of what the dead left.
 #include "store/store_int.h"
+#include <deputy/file.h>
 #include <deputy/json.h>
 #include <stdio.h>
 #include <support/store_fixture.h>
+#include <time.h>
 #include <unistd.h>
 
 static dep_status say_something(store_fixture *r, store *s) {
@@ -211,6 +213,42 @@ static void test_store_run__a_queued_row_is_taken_from_nobody_and_from_the_dead_
     assert_int_equal(get(r, ID1).status, DELEG_RUNNING);
 }
 
+// Buries as another process would, and takes its time. The end of the process lets go of the locks.
+static pid_t slow_burier(store_fixture *r, const char *run) {
+    int ready[2];
+    assert_int_equal(pipe(ready), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        int turn, lock;
+        if (run_dir_open(r->s, &r->err) != DEP_OK ||
+            lock_take(r->s->dir, S("deputy.db.lock"), true, 0, &turn, &r->err) != DEP_OK ||
+            lock_take(r->s->run_dir, str_z(run), true, 0, &lock, &r->err) != DEP_OK ||
+            write(ready[1], "x", 1) != 1)
+            _exit(9);
+        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+        _exit(0);
+    }
+    char c;
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &c, 1), 1);
+    close(ready[0]);
+    return pid;
+}
+
+static void test_store_recover__who_buries_the_dead_is_no_sign_of_their_life(void **state) {
+    store_fixture *r = *state;
+    size_t n;
+    pid_t dead = start_run(r, say_something, true);
+    end_run(dead, true);
+    const char *run = str_cz(r->a, get(r, ID1).run_id);
+    pid_t burier = slow_burier(r, run);
+    ok(store_recover(r->s, &n, &r->err));
+    assert_int_equal(n, 1);
+    assert_int_equal(get(r, ID1).status, DELEG_INTERRUPTED);
+    assert_int_equal(run_files(r), 0);
+    end_run(burier, false);
+}
+
 // Who lives is a matter of locks and not of time.
 static void test_store_recover__a_clock_that_jumps_marks_no_living_one_and_saves_no_dead_one(void **state) {
     store_fixture *r = *state;
@@ -249,6 +287,7 @@ int main(void) {
         STORE_TEST(
             test_store_recover__turns_and_queued_rows_of_the_dead_end_and_their_commands_and_sockets_go),
         STORE_TEST(test_store_recover__what_no_process_takes_in_time_is_interrupted),
+        STORE_TEST(test_store_recover__who_buries_the_dead_is_no_sign_of_their_life),
         STORE_TEST(test_store_recover__a_clock_that_jumps_marks_no_living_one_and_saves_no_dead_one),
         STORE_TEST(
             test_store_run__a_queued_row_is_taken_from_nobody_and_from_the_dead_and_from_no_living_process),
