@@ -77,7 +77,7 @@ static running *ran(ws_fixture *f, const char *agent, const char *task) {
 }
 
 static delegation_row stored(ws_fixture *f, str id) {
-    delegation_row row;
+    delegation_row row = {0};
     dep_err err;
     if (workspace_store(f->w, true, &err) != DEP_OK ||
         store_delegation_get(f->a, f->w->store, id, &row, &err) != DEP_OK)
