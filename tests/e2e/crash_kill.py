@@ -149,8 +149,8 @@ class Loop:
             made = db.execute("PRAGMA user_version").fetchone()[0]  # else killed while it was being made
             return db.execute(text, values).fetchall() if made else []
 
-    def round(self, has_background):
-        """Starts some, waits a random moment, kills all or some."""
+    def round(self, has_background, fresh):
+        """Starts some, waits a random moment, kills all or some; fresh: while the state is being made."""
         rng = self.rng
         kind = rng.choice(["one", "one", "several", "several", "main", "main", "background" if has_background else "main"])
         if kind == "one":
@@ -161,7 +161,10 @@ class Loop:
             runs = [self.start("run", "main", "--events")]
         else:
             runs = [self.start("run", "one", "--background"), self.start("run", "one", "--events")]
-        self.wait(runs)
+        if fresh:
+            time.sleep(rng.random() * 0.05)
+        else:
+            self.wait(runs)
         survivors = runs[1:] if kind == "several" and rng.random() < 0.5 else []
         for run in runs:
             if run not in survivors:
@@ -184,15 +187,16 @@ class Loop:
 
     def judge_living(self, runs, survivors):
         """While others run on: what the dead ones left is ended, and nothing of the living ones is touched."""
-        self.must("tasks", self.box.run("tasks", "--json").code == FINE)
-        for run in runs:
+        looked = self.box.run("tasks", "--json")
+        self.must("looking works, and for writing", looked.code == FINE and not looked.err, looked)
+        left = [row for r in runs if r not in survivors
+                for row in self.sql("SELECT id, status FROM delegations WHERE task = ? AND ended_ms = 0", r.word)]
+        self.must("a dead one is ended", not left, left)
+        for run in survivors:
             for status, reason, run_id in self.sql("SELECT status, end_reason, run_id FROM delegations WHERE task = ?", run.word):
-                if run in survivors:
-                    self.must("a living one is never marked", status != "interrupted", (run.word, reason))
-                    living = run.process.poll() is None
-                    self.must("its lock stays", not living or status not in OPEN or (self.state / "run" / run_id).exists(), run.word)
-                else:
-                    self.must("a dead one is", status not in OPEN, (run.word, status))
+                self.must("a living one is never marked", status != "interrupted", (run.word, reason))
+                living = run.process.poll() is None
+                self.must("its lock stays", not living or status not in OPEN or (self.state / "run" / run_id).exists(), run.word)
         for run in survivors:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 run.process.wait(self.rng.random() * 1.5)
@@ -318,9 +322,10 @@ def test_kills_at_random_moments(box):
     with box.server([some_reply(rng, n) for n in range(400)], repeat=True):
         rounds = 0
         while loop.figures["killed"] < KILLS and not loop.bad:
-            if rounds % ROUNDS_A_STATE == 0:
+            fresh = rounds % ROUNDS_A_STATE == 0 or rng.random() < 0.1
+            if fresh:
                 loop.new_state()
-            loop.round(has_background)
+            loop.round(has_background, fresh)
             rounds += 1
     kill_the_rest(box)
     box.check(f"{loop.figures['killed']} kills of DEPUTY_SEED={SEED}", not loop.bad, "\n".join(loop.bad))
@@ -334,22 +339,30 @@ def test_kills_at_random_moments(box):
 def test_looking_disturbs_nobody(box):
     """Whoever looks marks what the dead left, at the very moment when others begin and end: none of these is taken for dead."""
     box.agent("one", "tools: [glob]\n", layer="system")
-    begun, ended, codes = [], [], set()
+    begun, ended, codes, stale = [], [], set(), []
     with box.server([calls("glob", {"pattern": "*"}), {**says("the end"), "piece": 1, "write_bytes": 60, "delay_ms": 2}], repeat=True):
         while len(ended) < 24:
             while len(begun) - len(ended) < 6:
                 begun.append(box.start("run", "one", f"x{len(begun)}", "--json"))
+            killed = box.start("run", "one", "killed", "--events")
+            while b'"turn"' not in killed.stdout.readline():
+                pass
+            os.killpg(killed.pid, signal.SIGKILL)
+            killed.communicate()
             lookers = [box.start("tasks", "--json") for _ in range(3)]
             for looker in lookers:
-                looker.communicate(timeout=PATIENCE)
+                seen = json.loads(looker.communicate(timeout=PATIENCE)[0])
                 codes.add(looker.returncode)
+                stale += [r for r in seen if r["task"] == "killed" and r["status"] != "interrupted"]
             ended += [(p, *p.communicate()) for p in begun if p.poll() is not None and not any(p is e[0] for e in ended)]
         ended += [(p, *p.communicate(timeout=PATIENCE)) for p in begun if not any(p is e[0] for e in ended)]
     reports = [json.loads(out) for _, out, _ in ended]
     box.equal("looking always works", codes, {FINE})
+    box.equal("and nobody sees a dead one as running", stale, [])
     box.equal("each completed", {(p.returncode, r["status"]) for (p, _, _), r in zip(ended, reports)}, {(FINE, "completed")})
     box.check("and could record everything", not any("stored" in w for r in reports for w in r["warnings"]), reports)
-    rows = {r["id"]: r["status"] for r in box.run("tasks", "--json", "--limit", "1000").json()}
+    rows = {r["id"]: r["status"] for r in box.run("tasks", "--json", "--limit", "1000").json()
+            if r["task"] != "killed"}
     box.equal("as the others see it", rows, {r["id"]: "completed" for r in reports})
     box.equal("nothing is left of them", list((box.state / "deputy/run").iterdir()), [])
 
