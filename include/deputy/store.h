@@ -69,7 +69,8 @@ typedef VEC(delegation_row) delegation_rows;
 // had any, read from the activity items. What such a process left in run/, and commands to it, go. A queued
 // row without a run that is older than STORE_UNTAKEN_MS is interrupted too, end reason `no process took it`;
 // other rows without a run are left. *interrupted counts those of this workspace; the others are marked too.
-// A read-only store is left as it is.
+// One process at a time does this; others wait for it, at most STORE_BUSY_MS. A read-only store is left as it
+// is.
 [[nodiscard]] dep_status store_recover(store *s, size_t *interrupted, dep_err *err);
 
 // A new row, synced. id, agent, task, description, model, definition_hash, definition, grant, status, thread,
