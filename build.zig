@@ -267,6 +267,7 @@ const suites = [_][]const u8{
     "delegate_resume",
     "delegate_retain",
     "delegate_run",
+    "delegate_stress",
     "host_agents",
     "host_workspace",
     "knowledge_knowledge",

@@ -35,8 +35,8 @@ struct task {
     arena *mem; // of this task
     str id, agent, description, thread;
     bool background, is_main;
-    bool own_thread, counted, was_queued; // counted: it holds a slot
-    _Atomic(const char *) stop;           // who stops it: "stopped by …"; NULL: nobody
+    bool own_thread, counted;   // counted: it holds a slot
+    _Atomic(const char *) stop; // who stops it: "stopped by …"; NULL: nobody
     // Under the engine's lock:
     deleg_status status;
     int64_t turns, tool_calls, started_ms;
@@ -77,8 +77,8 @@ struct engine {
 size_t engine_stack(size_t bytes); // larger where a sanitizer needs more
 // Starts what is due. With the engine's lock held.
 void engine_launch(engine *e);
-// A new task for a prepared run, in the list.
-task *engine_add(engine *e, run *r, const delegate_order *o, deleg_status status);
+// A new task for a prepared run, in the list. counted: it holds a slot.
+task *engine_add(engine *e, run *r, deleg_status status, bool counted);
 void engine_facts(run *r, str doing); // turns, calls and what it does, for engine_list
 // Of a tool_env: one search more, one less.
 bool engine_enter(void *run);
@@ -144,7 +144,7 @@ struct run {
     redactor *live, *live_thinking; // of what streams; NULL without secrets
     redactor *whole;                // of whole texts; made when it is needed first
     str id, task_text, description, thread, resumes;
-    bool background, is_main;
+    bool background, is_main, queued; // queued: its row waits in this process
     prompt prompt;
     offered_tools offered; // as sent; grows at the end only
     model_messages messages;
@@ -216,10 +216,11 @@ typedef struct {
 // Stores its row: running, queued here, or (anybody) queued for whoever takes it.
 [[nodiscard]] dep_status order_store(run *r, deleg_status status, bool anybody, dep_err *err);
 // A queued row, as an order and a run.
-[[nodiscard]] dep_status order_requeue(engine *e, arena *a, str id, delegate_order *o, run **ret,
-                                       dep_err *err);
-// Opens its tools, and for a queued one makes it running.
-[[nodiscard]] dep_status order_begin(run *r, bool was_queued, dep_err *err);
+[[nodiscard]] dep_status order_requeue(engine *e, arena *a, str id, run **ret, dep_err *err);
+// Its queued row becomes running here. INVALID: another process has it.
+[[nodiscard]] dep_status order_take(run *r, dep_err *err);
+// Opens its tools; its time begins.
+[[nodiscard]] dep_status order_begin(run *r, dep_err *err);
 void run_release(run *r); // what it holds beside its arena
 
 // --- resume.c ------------------------------------------------------------------------------------

@@ -53,7 +53,9 @@ static void unlink_task(engine *e, task *t) {
     if (e->tail == &t->next) e->tail = at;
 }
 
-task *engine_add(engine *e, run *r, const delegate_order *o, deleg_status status) {
+// Everything that others go by is set before it can be seen: one that is queued may begin, be stopped and be
+// gone before this returns.
+task *engine_add(engine *e, run *r, deleg_status status, bool counted) {
     arena *mem = arena_new();
     task *t = NEW(mem, task);
     *t = (task){.e = e,
@@ -61,9 +63,11 @@ task *engine_add(engine *e, run *r, const delegate_order *o, deleg_status status
                 .mem = mem,
                 .id = str_dup(mem, r->id),
                 .agent = str_dup(mem, r->def->name),
-                .description = str_dup(mem, o->description),
+                .description = str_dup(mem, r->description),
                 .thread = str_dup(mem, r->thread),
-                .background = o->background,
+                .background = r->background,
+                .is_main = r->is_main,
+                .counted = counted,
                 .status = status,
                 .started_ms = run_now(r)};
     r->task = t;
@@ -127,13 +131,13 @@ void engine_ended(task *t, deleg_status status) {
 
 // --- Workers -------------------------------------------------------------------------------------
 
-// Runs what order_prepare has prepared, to its end.
-static void run_to_end(run *r, bool was_queued) {
+// Runs what order_prepare has prepared, to its end. take: its row is still a queued one.
+static void run_to_end(run *r, bool take) {
     dep_err err;
     const char *stop = atomic_load(&r->task->stop);
     if (stop) {
         report_store(r, DELEG_STOPPED, str_z(stop));
-    } else if (order_begin(r, was_queued, &err) != DEP_OK) {
+    } else if ((take && order_take(r, &err) != DEP_OK) || order_begin(r, &err) != DEP_OK) {
         report_store(r, DELEG_FAILED, str_fmt(r->a, "could not begin: %s", err.msg));
     } else {
         run_loop(r);
@@ -151,7 +155,7 @@ static void drop(run *r) {
 static void *work(void *p) {
     task *t = p;
     run *r = t->r;
-    run_to_end(r, t->was_queued);
+    run_to_end(r, r->queued);
     deleg_status status = r->report.status;
     drop(r);
     engine_ended(t, status);
@@ -247,10 +251,9 @@ dep_status engine_start(engine *e, arena *a, const delegate_order *o, str *id, d
         return status;
     }
     *id = str_dup(a, r->id);
-    task *t = engine_add(e, r, o, queue ? DELEG_QUEUED : DELEG_RUNNING);
+    r->queued = queue;
+    task *t = engine_add(e, r, queue ? DELEG_QUEUED : DELEG_RUNNING, !queue);
     with_lock(e);
-    t->was_queued = queue;
-    t->counted = !queue;
     bool failed = false;
     if (queue) {
         engine_launch(e); // a slot may have become free meanwhile
@@ -277,9 +280,9 @@ dep_status engine_queue(engine *e, arena *a, const delegate_order *o, str *id, d
     return status;
 }
 
-static void run_here(engine *e, run *r, const delegate_order *o, bool queued, delegate_report *ret) {
-    task *t = engine_add(e, r, o, DELEG_RUNNING);
-    run_to_end(r, queued);
+static void run_here(engine *e, run *r, delegate_report *ret) {
+    task *t = engine_add(e, r, DELEG_RUNNING, false);
+    run_to_end(r, false);
     *ret = r->report;
     deleg_status status = r->report.status;
     run_release(r);
@@ -296,17 +299,22 @@ dep_status engine_run(engine *e, arena *a, const delegate_order *o, const delega
         run_release(r);
         return status;
     }
-    run_here(e, r, o, false, ret);
+    run_here(e, r, ret);
     return DEP_OK;
 }
 
 dep_status engine_run_queued(engine *e, arena *a, str id, const delegate_sink *sink, delegate_report *ret,
                              dep_err *err) {
     run *r;
-    delegate_order o;
-    TRY(order_requeue(e, a, id, &o, &r, err));
+    TRY(order_requeue(e, a, id, &r, err));
     if (sink) r->sink = sink;
-    run_here(e, r, &o, true, ret);
+    // Taken before anything else: what another process has got meanwhile is not ours to end.
+    dep_status status = order_take(r, err);
+    if (status != DEP_OK) {
+        run_release(r);
+        return status;
+    }
+    run_here(e, r, ret);
     return DEP_OK;
 }
 
@@ -463,10 +471,17 @@ static void stop_all(engine *e, const char *why) {
 void engine_close(engine *e) {
     if (!e || e->closed) return;
     atomic_store(&e->closing, true);
-    stop_all(e, "stopped: the program ended");
-    with_lock(e);
-    while (e->tasks) pthread_cond_wait(&e->changed, &e->lock);
-    without_lock(e);
+    // Again and again: an order that was on its way comes after the first look, and nobody starts it any
+    // more.
+    for (bool more = true; more;) {
+        struct timespec at;
+        stop_all(e, "stopped: the program ended");
+        in_a_moment(&at, WAIT_LOOK_MS);
+        with_lock(e);
+        if (e->tasks) pthread_cond_timedwait(&e->changed, &e->lock, &at);
+        more = e->tasks != NULL;
+        without_lock(e);
+    }
     join_done(e);
     control_end(e);
     snapshot_release(e, e->shown);

@@ -209,23 +209,23 @@ static dep_status fail_row(store *s, void *p, dep_err *err) {
     return store_delegation_status(s, w->row.id, DELEG_FAILED, w->why, delegate_report_json(w->a, &rep), err);
 }
 
-dep_status order_requeue(engine *e, arena *a, str id, delegate_order *o, run **ret, dep_err *err) {
+dep_status order_requeue(engine *e, arena *a, str id, run **ret, dep_err *err) {
     waiting w = {.a = a, .id = id};
     TRY(store_do(e->store, STORE_READ, get_row, &w, err));
     const delegation_row *row = &w.row;
     if (row->status != DELEG_QUEUED)
         return err_set(err, DEP_ERR_INVALID, "the delegation %.8s does not wait: it is %s", row->id.p,
                        deleg_status_name(row->status));
-    *o = (delegate_order){.agent = row->agent,
-                          .task = row->task,
-                          .description = row->description,
-                          .model = row->model,
-                          .role = row->main ? ROLE_MAIN : ROLE_DELEGATE,
-                          .thread = row->thread,
-                          .resume = row->resumes,
-                          .background = row->background};
+    const delegate_order o = {.agent = row->agent,
+                              .task = row->task,
+                              .description = row->description,
+                              .model = row->model,
+                              .role = row->main ? ROLE_MAIN : ROLE_DELEGATE,
+                              .thread = row->thread,
+                              .resume = row->resumes,
+                              .background = row->background};
     dep_err why;
-    dep_status status = prepare_with_id(e, a, row->id, o, ret, &why);
+    dep_status status = prepare_with_id(e, a, row->id, &o, ret, &why);
     if (status == DEP_OK && !str_eq((*ret)->report.definition_hash, row->definition_hash)) {
         run_release(*ret);
         status = err_set(&why, DEP_ERR_REFUSED, "the definition was changed before it began; order it again");
@@ -249,15 +249,17 @@ dep_status engine_give_up(engine *e, str id, str why, dep_err *err) {
 
 // --- It begins -----------------------------------------------------------------------------------
 
-dep_status order_begin(run *r, bool was_queued, dep_err *err) {
-    workspace_lock(r->w);
-    dep_status status = toolset_open(r->a, r->w, r->def, &r->grant, true, &r->tools, err);
-    workspace_unlock(r->w);
-    TRY(status);
-    r->started_mono = run_mono(r);
-    if (!was_queued) return DEP_OK;
+dep_status order_take(run *r, dep_err *err) {
     str item = activity_status(r, DELEG_RUNNING, (str){0});
     TRY(activity_store(r, STORE_WRITE_FULL, take_row, NULL, &r->id, err));
     activity_tell(r, "status", item);
     return DEP_OK;
+}
+
+dep_status order_begin(run *r, dep_err *err) {
+    workspace_lock(r->w);
+    dep_status status = toolset_open(r->a, r->w, r->def, &r->grant, true, &r->tools, err);
+    workspace_unlock(r->w);
+    r->started_mono = run_mono(r);
+    return status;
 }

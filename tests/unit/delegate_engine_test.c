@@ -165,6 +165,20 @@ static void test_delegate_engine__over_the_cap_they_queue_in_order(void **state)
     engine_close(r->e);
 }
 
+static void test_delegate_engine__the_list_tells_turns_of_a_main_agent(void **state) {
+    rig *r = opened(*state, NULL, true);
+    str main = started(r, &(delegate_order){.agent = S("a"), .task = S("refunds"), .role = ROLE_MAIN});
+    str other = started(r, &(delegate_order){.agent = S("a"), .task = S("refunds"), .description = S("two")});
+    engine_tasks now = {0};
+    engine_list(r->e, r->f->a, (str){0}, &now);
+    assert_int_equal(now.n, 2);
+    assert_true(str_eq(now.p[0].id, main) && now.p[0].is_main);
+    assert_true(str_eq(now.p[1].id, other) && !now.p[1].is_main);
+    assert_true(str_eq(now.p[1].description, S("two")));
+    allow(r, 1000);
+    engine_close(r->e);
+}
+
 static void test_delegate_engine__the_default_cap_and_the_most_that_run(void **state) {
     rig *r = opened(*state, NULL, true);
     enum { N = DELEGATE_RUNNING + 1 };
@@ -453,6 +467,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
 #define CASE(name) cmocka_unit_test_setup_teardown(test_delegate_engine__##name, ws_setup, ws_teardown)
         CASE(over_the_cap_they_queue_in_order),
+        CASE(the_list_tells_turns_of_a_main_agent),
         CASE(the_default_cap_and_the_most_that_run),
         CASE(a_queue_of_1000_is_the_longest),
         CASE(a_stop_ends_what_waits_and_what_runs),
