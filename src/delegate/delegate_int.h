@@ -204,6 +204,7 @@ void message_keep_system(run *r);
 void message_keep_word(run *r, const char *kind, str name, int64_t n);
 // Rebuilds what the rows say: prompt, offered tools, messages, loads.
 typedef struct {
+    str layer; // of the definition
     str prompt;
     offered_tools offered;
     model_messages messages;
@@ -239,8 +240,9 @@ typedef struct {
 } ending;
 // Asked before each model call. True: it ends here.
 bool budget_spent(run *r, ending *ret);
-bool budget_last_turn(const run *r);  // the next call is the last that the turns allow
-int64_t run_cost_micro(const run *r); // of the run so far; -1: unknown
+bool budget_last_turn(const run *r);    // the next call is the last that the turns allow
+int64_t run_cost_micro(const run *r);   // of the run so far; -1: unknown
+int64_t cost_sum(int64_t x, int64_t y); // INT64_MAX where that is not enough
 
 // --- context.c -----------------------------------------------------------------------------------
 // Before a call: folds when the conversation is about to outgrow the window.

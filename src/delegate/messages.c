@@ -57,6 +57,7 @@ void message_keep(run *r, const model_message *m) {
 void message_keep_system(run *r) {
     jw w;
     buf *out = begin(r, &w);
+    jw_kstr(&w, S("layer"), str_z(layer_name(r->def->layer)));
     jw_kstr(&w, S("prompt"), r->prompt.text);
     jw_key(&w, S("tools"));
     jw_arr(&w);
@@ -106,6 +107,7 @@ static dep_status read_blocks(arena *a, const json *data, model_message *ret, de
 }
 
 static void read_system(arena *a, const json *data, conversation *ret) {
+    ret->layer = json_str(data, S("layer"), (str){0});
     ret->prompt = json_str(data, S("prompt"), (str){0});
     ret->offered = (offered_tools){0};
     const json *tools = json_get(data, S("tools"));

@@ -418,6 +418,49 @@ static void test_delegate_engine__continuing_never_revives_what_was_taken_away(v
     next = resumed(r, next, DEP_OK, NULL);
     has(stored(r, next).grant, "\"tools\":[\"kb_search\"]");
     assert_int_equal(str_find(stored(r, next).grant, S("New")), SIZE_MAX);
+    // Nor in a second step, although the definition that the one before began with has it.
+    next = resumed(r, next, DEP_OK, NULL);
+    has(stored(r, next).grant, "\"tools\":[\"kb_search\"]");
+    assert_int_equal(str_find(stored(r, next).grant, S("New")), SIZE_MAX);
+    engine_close(r->e);
+}
+
+static void test_delegate_engine__continuing_has_nothing_that_was_not_there_then(void **state) {
+    ws_fixture *f = *state;
+    rig *r = opened(f, NULL, false);
+    make_agent(f, "skills: [tone]\n");
+    str id = started_a(r);
+    wait_all(r, &id, 1);
+    has(stored(r, id).grant, "\"skills\":[]");
+    ws_write(f, ".deputy/skills/tone/SKILL.md",
+             "---\nname: tone\ndescription: How we write.\n---\nBe brief.\n");
+    ws_trust(f);
+    str fresh = started_a(r);
+    wait_all(r, &fresh, 1);
+    has(stored(r, fresh).grant, "\"skills\":[\"tone\"]");
+    has(stored(r, fresh).grant, "use_skill");
+    str next = resumed(r, id, DEP_OK, NULL);
+    has(stored(r, next).grant, "\"skills\":[]");
+    assert_int_equal(str_find(stored(r, next).grant, S("use_skill")), SIZE_MAX);
+    engine_close(r->e);
+}
+
+static void test_delegate_engine__another_definition_of_the_name_has_no_notes_of_the_first(void **state) {
+    ws_fixture *f = *state;
+    rig *r = opened(f, NULL, false);
+    make_agent(f, "memory: private\n");
+    ws_write(f, "/config/deputy/agents/a.yaml",
+             "name: a\ndescription: Another.\nprompt: P.\nmemory: private\n"
+             "knowledge: [{name: Manual, path: 'docs/**'}]\n");
+    str id = started_a(r), next;
+    wait_all(r, &id, 1);
+    has(stored(r, id).grant, "\"memory\":\"private\"");
+    next = resumed(r, id, DEP_OK, NULL);
+    has(stored(r, next).grant, "\"memory\":\"private\"");
+    assert_int_equal(remove(ws_path(f, ".deputy/agents/a.yaml")), 0);
+    next = resumed(r, id, DEP_OK, NULL);
+    has(stored(r, next).grant, "\"memory\":\"none\"");
+    has(in_report(r, next, "warnings"), "memory private");
     engine_close(r->e);
 }
 
@@ -480,6 +523,8 @@ int main(void) {
         CASE(a_queued_row_whose_definition_changed_fails_and_says_so),
         CASE(an_ended_one_is_continued_by_a_new_one),
         CASE(continuing_never_revives_what_was_taken_away),
+        CASE(continuing_has_nothing_that_was_not_there_then),
+        CASE(another_definition_of_the_name_has_no_notes_of_the_first),
         CASE(what_may_not_run_is_not_continued),
         CASE(continuing_has_the_rest_of_the_budget),
     };

@@ -57,6 +57,7 @@ static void test_delegate_messages__prompt_tools_and_loads_come_back_in_order(vo
     (void)state;
     arena *a = arena_new();
     run *r = bare_run(a);
+    r->def = &(definition){.layer = LAYER_SYSTEM};
     r->prompt.text = S("You are.\n");
     vec_push(a, &r->offered, ((offered_tool){S("read"), S("Reads."), S("{\"type\":\"object\"}")}));
     vec_push(a, &r->offered, ((offered_tool){S("grep"), S("Finds."), S("{}")}));
@@ -66,6 +67,7 @@ static void test_delegate_messages__prompt_tools_and_loads_come_back_in_order(vo
     conversation c = {0};
     dep_err err;
     assert_int_equal(messages_read(a, &r->act.messages, &c, &err), DEP_OK);
+    assert_true(str_eq(c.layer, S("system")));
     assert_true(str_eq(c.prompt, S("You are.\n")));
     assert_int_equal(c.offered.n, 2);
     assert_true(str_eq(c.offered.p[0].schema, S("{\"type\":\"object\"}")));
