@@ -174,16 +174,25 @@ static bool denied(run *r, const model_block *call, str *text) {
     return true;
 }
 
+static str call_key(run *r, const model_block *call) {
+    return str_fmt(r->turn, STR_FMT " " STR_FMT, STR_ARG(call->name), STR_ARG(call->input));
+}
+
 // The same call answer after answer leads nowhere; in one answer it may stand twice. Waiting for others and
-// looking after them may repeat. Returns in how many answers in a row it was made, this one included.
-static int count_same(run *r, const model_block *call) {
+// looking after them may repeat.
+int calls_in_a_row(run *r, const model_block *call) {
     if (str_eq(call->name, S("TaskWait")) || str_eq(call->name, S("TaskList"))) return 0;
-    str key = str_fmt(r->turn, STR_FMT " " STR_FMT, STR_ARG(call->name), STR_ARG(call->input));
+    str key = call_key(r, call);
     uint64_t hash = str_hash(key);
-    int times = 1;
     for (vec_each(const repeated, p, &r->repeated))
-        if (p->hash == hash && p->size == key.n) times = p->times + 1;
-    vec_push(r->a, &r->now, ((repeated){hash, key.n, times}));
+        if (p->hash == hash && p->size == key.n) return p->times + 1;
+    return 1;
+}
+
+static int count_same(run *r, const model_block *call) {
+    int times = calls_in_a_row(r, call);
+    str key = call_key(r, call);
+    if (times) vec_push(r->a, &r->now, ((repeated){str_hash(key), key.n, times}));
     if (times > r->same) r->same = times;
     return times;
 }
@@ -254,9 +263,11 @@ static void run_call(run *r, const model_block *call, model_message *results) {
                     .model = r->report.model};
     if (r->is_main) tasks_offer(&env);
     tool_result result;
+    size_t delivering = r->delivering.n;
     r->answering = call;
     tool_call(r->tools, r->turn, &env, &r->loaded, call->name, input, &result);
     r->answering = NULL;
+    if (result.is_error) r->delivering.n = delivering; // the reports are not in it
     if (result.wrote_memory) note_memory(r, &result.written);
     bound_result(r, &result);
     answer(r, call, results, result.text, result.is_error, started);

@@ -255,6 +255,8 @@ void fold_messages(arena *a, model_messages *messages, size_t keep, size_t *resu
 // --- calls.c: the tool calls of one answer -------------------------------------------------------
 // Gives the run the tool that pages results which were cut. False: it has it already.
 bool results_mount(run *r);
+// In how many answers in a row, this one included, the call was made; 0: it may repeat.
+int calls_in_a_row(run *r, const model_block *call);
 // False: the same call was made too often; the run ends.
 bool run_calls(run *r, const model_blocks *answer, model_message *results);
 

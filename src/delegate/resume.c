@@ -336,18 +336,30 @@ static dep_status check_rest(const run *r, dep_err *err) {
                    (long long)r->turns_before, (long long)r->grant.turns);
 }
 
-// What was sent stays as it was. What it has and was never offered, or was offered before it became
-// deferred, can be called as well.
+static bool among(const offered_tools *offered, str name) {
+    for (vec_each(const offered_tool, o, offered))
+        if (str_eq(o->name, name)) return true;
+    return false;
+}
+
+static void offer_missing(run *r, const grant_tool *t) {
+    str name = str_z(t->spec->name);
+    if (!among(&r->offered, name))
+        vec_push(r->a, &r->offered, ((offered_tool){name, t->description, t->schema}));
+}
+
+// What was sent stays as it was. What it has and was never offered, or was offered before it became deferred,
+// can be called as well.
 static void bring_back(run *r, const conversation *c) {
     r->prompt.text = c->prompt;
     r->offered = c->offered;
+    for (vec_each(const str, name, &r->loaded)) offer_missing(r, grant_find(&r->grant, *name));
     for (vec_each(const grant_tool, t, &r->grant.tools)) {
-        str name = str_z(t->spec->name);
-        bool there = false, loaded = !t->deferred;
-        for (vec_each(const offered_tool, o, &c->offered)) there = there || str_eq(o->name, name);
-        for (vec_each(const str, l, &r->loaded)) loaded = loaded || str_eq(*l, name);
-        if (there && !loaded) vec_push(r->a, &r->loaded, name);
-        if (!there && loaded) vec_push(r->a, &r->offered, ((offered_tool){name, t->description, t->schema}));
+        if (!t->deferred) {
+            offer_missing(r, t);
+        } else if (among(&c->offered, str_z(t->spec->name))) {
+            vec_push(r->a, &r->loaded, str_z(t->spec->name));
+        }
     }
 }
 

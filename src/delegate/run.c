@@ -202,7 +202,8 @@ static dep_status one_call(run *r, model_reply *reply, dep_err *err) {
 // none of them is called any more.
 static void announce_last_turn(run *r) {
     r->wrap_up = true;
-    model_message *last = &r->messages.p[r->messages.n - 1]; // of the user: results, or the task
+    model_message *last = &r->messages.p[r->messages.n - 1]; // results, or the task
+    if (last->role != ROLE_USER) return;                     // a turn that paused goes on as it is
     model_block note = {.kind = BLOCK_TEXT,
                         .text = S("[This is your last step: no tool is run any more. Write your final answer "
                                   "now from what you have, and say what is missing.]")};

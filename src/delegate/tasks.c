@@ -150,7 +150,9 @@ static dep_status task_call(void *p, const tool_task_order *t, buf *out, dep_err
 static bool startable(run *r, const model_block *call, tool_task_order *t) {
     json *args;
     const grant_tool *tool = grant_find(&r->grant, S("Task"));
-    if (!tool || tool->gated || !str_eq(call->name, S("Task")) || call->bad_input) return false;
+    if (!tool || tool->gated || !str_eq(call->name, S("Task")) || call->bad_input ||
+        calls_in_a_row(r, call) >= DELEGATE_SAME_WARN)
+        return false;
     if (json_parse(r->turn, call->input, 0, &args, NULL) != DEP_OK ||
         toolspec_check_args(r->turn, tool->schema, args, NULL) != DEP_OK)
         return false;
@@ -191,18 +193,23 @@ void tasks_end(run *r) {
 
 static bool is_here(run *r, str id) {
     engine_tasks here = {0};
-    engine_list(r->e, r->turn, r->thread, &here);
-    for (vec_each(const engine_task, t, &here))
-        if (str_eq(t->id, id)) return true;
-    return false;
+    arena *a = arena_new();
+    bool found = false;
+    engine_list(r->e, a, r->thread, &here);
+    for (vec_each(const engine_task, t, &here)) found = found || str_eq(t->id, id);
+    arena_free(a);
+    return found;
 }
 
 // Those of this process end in the engine; one of another process (the same conversation, opened twice) ends
 // in the store.
 static bool has_ended(run *r, str id) {
     if (is_here(r, id)) return false;
-    query q = {.a = r->turn, .id = id};
-    return store_do(r->e->store, STORE_READ, get_row, &q, NULL) != DEP_OK || deleg_ended(q.row.status);
+    // Asked again and again while somebody waits, so that it must leave nothing behind.
+    query q = {.a = arena_new(), .id = id};
+    bool ended = store_do(r->e->store, STORE_READ, get_row, &q, NULL) != DEP_OK || deleg_ended(q.row.status);
+    arena_free(q.a);
+    return ended;
 }
 
 static void wait_for(run *r, const strs *ids, bool any, int64_t timeout_ms) {

@@ -247,6 +247,29 @@ def test_equal_runs_send_equal_first_requests(box):
     box.equal("byte for byte", sent[0], sent[1])
 
 
+def test_the_same_tasks_start_nothing(box):
+    box.agent("one", "tools: [glob]\n")
+    two = {"blocks": [{"type": "tool_use", "id": f"toolu_{n}", "name": "Task",
+                       "input": {"agent": "one", "task": f"look {n}", "description": "d"}} for n in (1, 2)]}
+    looks = [{"newest": f"look {n}", **says("seen")} for n in (1, 2) for _ in range(9)]
+    with box.server([*looks, *[two] * 3, says("I give up.")]) as server:
+        report = box.run("run", "main", "x", "--json").json()
+        asked = [b for b in server.bodies() if "Task" not in tool_names(b)]
+        results = [result_text(r) for r in results_of(server.bodies()[-1])]
+    box.equal("it ends", (report["status"], report["report"]), ("completed", "I give up."))
+    box.check("the third time the model is told", all(r.startswith("Not run: ") for r in results[-2:]), results)
+    box.equal("and no subagent began", len(asked), 4)
+
+
+def test_a_paused_turn_before_the_last(box):
+    box.agent("one", "tools: [glob]\nmaxTurns: 2\n")
+    with box.server([says("half", stop_reason="pause_turn"), says("whole")]) as server:
+        report = run(box)
+        last = server.bodies()[-1]["messages"][-1]
+    box.equal("it ends with its answer", (report["status"], report["report"]), ("completed", "whole"))
+    box.equal("what paused is sent as it came", (last["role"], texts(last)), ("assistant", ["half"]))
+
+
 # --- Stops
 
 def stopped(box, *more, when, env=None):

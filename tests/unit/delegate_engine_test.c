@@ -123,6 +123,26 @@ static str in_report(rig *r, str id, const char *key) {
     return v ? (v->kind == JSON_STRING ? v->s : v->raw) : (str){0};
 }
 
+typedef struct {
+    arena *a;
+    str id;
+    message_rows rows;
+} sent;
+
+static dep_status get_messages(store *s, void *p, dep_err *err) {
+    sent *m = p;
+    return store_message_list(m->a, s, m->id, &m->rows, err);
+}
+
+// The prompt and the tools that a delegation began with, as they were sent.
+static str system_of(rig *r, str id) {
+    sent m = {.a = r->f->a, .id = id};
+    if (store_do(engine_store(r->e), STORE_READ, get_messages, &m, &r->err) != DEP_OK)
+        fail_msg("%s", r->err.msg);
+    assert_true(m.rows.n > 0 && str_eq(m.rows.p[0].kind, S("system")));
+    return m.rows.p[0].data;
+}
+
 static void has(str text, const char *part) {
     if (str_find(text, str_z(part)) == SIZE_MAX) fail_msg("\"%s\" is not in: " STR_FMT, part, STR_ARG(text));
 }
@@ -445,6 +465,37 @@ static void test_delegate_engine__continuing_has_nothing_that_was_not_there_then
     engine_close(r->e);
 }
 
+static void test_delegate_engine__one_whose_result_was_kept_can_page_it_when_continued(void **state) {
+    ws_fixture *f = *state;
+    rig *r = opened(f, "limits: {toolKiB: 1}\n", false);
+    for (int i = 0; i < 20; i++) {
+        char name[32], text[256];
+        snprintf(name, sizeof name, "docs/%d.md", i);
+        snprintf(text, sizeof text, "Refunds, part %d: %0120d\n", i, i);
+        ws_write(f, name, text);
+    }
+    str id = started_a(r);
+    wait_all(r, &id, 1);
+    assert_int_equal(str_find(stored(r, id).grant, S("read_result")), SIZE_MAX);
+    str next = resumed(r, id, DEP_OK, NULL);
+    has(stored(r, next).grant, "\"deferred\":[\"read_result\"]");
+    engine_close(r->e);
+}
+
+static void test_delegate_engine__continuing_offers_what_became_resident_or_deferred(void **state) {
+    ws_fixture *f = *state;
+    rig *r = opened(f, NULL, false);
+    make_agent(f, "tools: [read, grep]\nresident: [grep]\n");
+    str id = started_a(r), next;
+    wait_all(r, &id, 1);
+    has(stored(r, id).grant, "\"deferred\":[\"read\"");
+    make_agent(f, "tools: [read, grep]\nresident: [read]\n");
+    next = resumed(r, id, DEP_OK, NULL);
+    has(system_of(r, next), "\"name\":\"read\"");
+    has(system_of(r, next), "\"name\":\"grep\"");
+    engine_close(r->e);
+}
+
 static void test_delegate_engine__another_definition_of_the_name_has_no_notes_of_the_first(void **state) {
     ws_fixture *f = *state;
     rig *r = opened(f, NULL, false);
@@ -524,6 +575,8 @@ int main(void) {
         CASE(an_ended_one_is_continued_by_a_new_one),
         CASE(continuing_never_revives_what_was_taken_away),
         CASE(continuing_has_nothing_that_was_not_there_then),
+        CASE(one_whose_result_was_kept_can_page_it_when_continued),
+        CASE(continuing_offers_what_became_resident_or_deferred),
         CASE(another_definition_of_the_name_has_no_notes_of_the_first),
         CASE(what_may_not_run_is_not_continued),
         CASE(continuing_has_the_rest_of_the_budget),
