@@ -12,9 +12,16 @@
 
 typedef struct store store;
 
-// STORE_UNTAKEN_MS: how long a queued row waits for a process that takes it. STORE_KEEP_DAYS: how long a
-// report that was not delivered is safe from store_prune.
-enum { STORE_BUSY_MS = 10000, STORE_PREFIX_MIN = 4, STORE_UNTAKEN_MS = 60000, STORE_KEEP_DAYS = 7 };
+// STORE_BUSY_MS: how long another process's write is waited for; STORE_LIGHT_MS: the same for a write of
+// store_do that is not synced. STORE_UNTAKEN_MS: how long a queued row waits for a process that takes it.
+// STORE_KEEP_DAYS: how long a report that was not delivered is safe from store_prune.
+enum {
+    STORE_BUSY_MS = 10000,
+    STORE_LIGHT_MS = 250,
+    STORE_PREFIX_MIN = 4,
+    STORE_UNTAKEN_MS = 60000,
+    STORE_KEEP_DAYS = 7,
+};
 
 // state: $XDG_STATE_HOME/deputy, made 0700 when absent; deputy.db 0600, owner checked. read_only: opens what
 // is there; *ret = NULL with OK when there is no database yet. Where the directory cannot be written it still
@@ -178,8 +185,10 @@ store_shared *store_share(arena *a, store *s);
 // - It sees what it wrote itself. What a failed op wrote is undone, and so is what a failed function wrote in
 //   an op that goes on; the other ops of the same transaction are not touched. When the commit fails, or
 //   SQLite gives the transaction up, all ops of it have that error.
-// - The mode says how durable all of it is. A function that is synced by itself, or asked to, is INTERNAL in
-//   an op that is not STORE_WRITE_FULL; one that writes is INTERNAL in one that is STORE_READ.
+// - The mode says how durable all of it is. What is not synced does not wait long for another process
+//   (STORE_LIGHT_MS), as whoever streams must go on: BUSY is to be tried again. A function that is synced by
+//   itself, or asked to, is INTERNAL in an op that is not STORE_WRITE_FULL; one that writes is INTERNAL in
+//   one that is STORE_READ.
 // - What threads ask at the same time is done in any order; what one thread asks one after the other, in that
 //   order.
 typedef dep_status store_op(store *s, void *ctx, dep_err *err);

@@ -1,7 +1,9 @@
 // delegate: activity items. Streamed text is gathered into items of at most DELEGATE_BATCH_MS; items are
-// written in batches, a status at once. After a crash at most the last unwritten batch is missing. Secrets
-// are taken out before anything is stored or shown.
+// written in batches, a status at once. After a crash at most the last unwritten batch is missing. A batch
+// that cannot be written now is held and grows. Secrets are taken out before anything is stored or shown.
 #include "delegate/delegate_int.h"
+
+enum { HELD_MAX = 16 << 20 }; // bytes of a batch that could not be written
 
 int64_t run_now(const run *r) {
     return r->w->clock->now_ms(r->w->clock->ctx);
@@ -34,7 +36,8 @@ static dep_status write_batch(store *s, void *p, dep_err *err) {
     activity *act = &b->r->act;
     if (b->first) TRY(b->first(s, b->ctx, err));
     if (act->items.n) TRY(store_activity_add(s, b->r->id, act->items.p, act->items.n, false, err));
-    if (act->messages.n || act->delivered.n)
+    // Reports are delivered with the message that carries them, or not at all.
+    if (act->messages.n)
         TRY(store_message_add(s, b->r->id, act->messages.p, act->messages.n, act->delivered.p,
                               act->delivered.n, false, err));
     return b->last ? b->last(s, b->ctx, err) : DEP_OK;
@@ -44,18 +47,20 @@ dep_status activity_store(run *r, store_mode mode, store_op *first, store_op *la
     batch b = {.r = r, .first = first, .last = last, .ctx = ctx};
     TRY(store_do(r->e->store, mode, write_batch, &b, err));
     forget_batch(&r->act);
+    r->act.held = false;
     r->act.last_write_ms = run_mono(r);
     return DEP_OK;
 }
 
-// A batch that cannot be written is gone; the report says so.
-static void write_now(run *r, bool sync) {
+// What cannot be written is tried again with what comes; when that is too much it is gone, and the report
+// says so.
+static void write_now(run *r) {
     activity *act = &r->act;
     dep_err err;
     if ((act->items.n || act->messages.n) &&
-        activity_store(r, sync ? STORE_WRITE_FULL : STORE_WRITE, NULL, NULL, NULL, &err) != DEP_OK) {
-        if (act->fault.status == DEP_OK) act->fault = err;
-        forget_batch(act);
+        activity_store(r, STORE_WRITE, NULL, NULL, NULL, &err) != DEP_OK) {
+        act->held = true;
+        if (arena_used(act->a) > HELD_MAX) activity_forget(r, &err);
     }
     act->last_write_ms = run_mono(r);
 }
@@ -137,10 +142,10 @@ static void gather(run *r) {
 }
 
 static void maybe_write(run *r) {
-    if (run_mono(r) - r->act.last_write_ms < DELEGATE_BATCH_MS && r->act.items.n < DELEGATE_BATCH_ITEMS)
-        return;
+    bool full = r->act.items.n >= DELEGATE_BATCH_ITEMS && !r->act.held;
+    if (run_mono(r) - r->act.last_write_ms < DELEGATE_BATCH_MS && !full) return;
     gather(r);
-    write_now(r, false);
+    write_now(r);
 }
 
 void activity_tick(run *r) {
@@ -219,10 +224,11 @@ void activity_gather(run *r) {
 
 void activity_forget(run *r, const dep_err *why) {
     if (r->act.fault.status == DEP_OK) r->act.fault = *why;
+    r->act.gap = r->act.gap || r->act.messages.n > 0;
     forget_batch(&r->act);
 }
 
-void activity_flush(run *r, bool sync) {
+void activity_flush(run *r) {
     activity_gather(r);
-    write_now(r, sync);
+    write_now(r);
 }

@@ -93,11 +93,20 @@ static dep_status put_result(store *s, void *p, dep_err *err) {
     return store_result_add(s, k->id, k->text, &k->n, err);
 }
 
+// What is not synced is given up soon while another process writes; a result is worth waiting for.
+static dep_status put_when_free(run *r, kept *k, dep_err *err) {
+    int64_t until = run_mono(r) + STORE_BUSY_MS;
+    for (;;) {
+        dep_status status = store_do(r->e->store, STORE_WRITE, put_result, k, err);
+        if (status != DEP_ERR_BUSY || run_mono(r) >= until || run_cancelled(r)) return status;
+    }
+}
+
 // Keeps the whole of a result that was cut, and offers the tool that pages it.
 static dep_status keep_result(void *p, str whole, str *id, dep_err *err) {
     run *r = p;
     kept k = {.id = r->id, .text = run_redact(r, r->turn, whole)};
-    TRY(store_do(r->e->store, STORE_WRITE, put_result, &k, err));
+    TRY(put_when_free(r, &k, err));
     // The id names the delegation too: a resumed one may still ask for it.
     *id = str_fmt(r->turn, "result:%.8s-%lld", r->id.p, (long long)k.n);
     if (results_mount(r)) {

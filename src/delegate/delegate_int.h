@@ -98,6 +98,8 @@ typedef struct {
     strs delivered;        // reports that those messages carry
     int64_t last_write_ms;
     buf text, thinking; // streamed so far and not yet an item
+    bool held;          // it could not be written and waits
+    bool gap;           // messages were given up: none after them is stored
     dep_err fault;      // the first failed write
 } activity;
 
@@ -186,9 +188,9 @@ str activity_status(run *r, deleg_status status, str end_reason);
 void activity_tell(run *r, const char *kind, str item);
 // What streamed becomes an item.
 void activity_gather(run *r);
-// The same, and the batch is written.
-void activity_flush(run *r, bool sync);
-// The batch could not be stored and is given up.
+// The same, and the batch is written, if that can be done now.
+void activity_flush(run *r);
+// The batch is given up.
 void activity_forget(run *r, const dep_err *why);
 // Writes the batch when it has waited long enough.
 void activity_tick(run *r);

@@ -14,6 +14,7 @@ static const char *const kinds[] = {
 
 static void keep(run *r, const char *kind, buf *data) {
     arena *a = r->act.a;
+    if (r->act.gap) return; // what is stored stays a conversation that can be continued
     str text = run_redact(r, a, buf_str(data));
     vec_push(a, &r->act.messages, ((message_row){.kind = str_z(kind), .data = text}));
 }

@@ -124,7 +124,7 @@ static bool answer_calls(run *r, const model_reply *reply) {
     say(r, ROLE_USER, &results.blocks);
     for (vec_each(const str, id, &r->delivering)) vec_push(r->act.a, &r->act.delivered, *id);
     r->delivering = (strs){0};
-    activity_flush(r, false);
+    activity_flush(r);
     if (more) return true;
     return end_truncated(r, str_fmt(r->a, "identical calls: the same call was made in %d answers in a row",
                                     DELEGATE_SAME_END));
@@ -185,7 +185,7 @@ static dep_status call_model(run *r, model_reply *reply, dep_err *err) {
     arena_reset(r->call);
     dep_status st = model_call(r->provider, r->call, &req, &sink, reply, err);
     keep_reply(r, reply);
-    activity_flush(r, false);
+    activity_flush(r);
     keep_text(r, reply);
     return st;
 }

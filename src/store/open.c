@@ -82,7 +82,7 @@ static dep_status open_db(arena *a, store *s, const char *query, dep_err *err) {
     int code = sqlite3_open_v2(uri_of(a, s->path, query).p, &s->db, flags, NULL);
     if (!s->db) return err_set(err, DEP_ERR_NOMEM, "out of memory");
     if (code != SQLITE_OK) return sql_fail(s, err);
-    sqlite3_busy_timeout(s->db, STORE_BUSY_MS);
+    sql_patience(s, STORE_BUSY_MS);
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     s->full_sync = true; // SQLite's own default

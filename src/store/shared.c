@@ -97,7 +97,9 @@ static ask *next_write(ask *q) {
 static ask *transaction(store *s, ask *q, bool full) {
     dep_err why;
     ask *from = q, *last = q;
+    sql_patience(s, full ? STORE_BUSY_MS : STORE_LIGHT_MS);
     dep_status status = sql_begin(s, full, &why);
+    sql_patience(s, STORE_BUSY_MS);
     for (; q; q = next_write(q->next)) {
         last = q;
         if (status != DEP_OK) {

@@ -10,8 +10,8 @@ dep_status sql_fail(const store *s, dep_err *err) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         return err_set(err, DEP_ERR_BUSY,
-                       STR_FMT " is in use by another process and did not become free within %d s",
-                       STR_ARG(s->path), STORE_BUSY_MS / 1000);
+                       STR_FMT " is in use by another process and did not become free within %.4g s",
+                       STR_ARG(s->path), s->patience_ms / 1000.0);
     case SQLITE_FULL: return err_os(err, ENOSPC, "cannot write " STR_FMT, STR_ARG(s->path));
     case SQLITE_READONLY:
         return err_set(
@@ -30,6 +30,11 @@ dep_status sql_fail(const store *s, dep_err *err) {
         return err_set(err, DEP_ERR_IO, STR_FMT " cannot be used: %s", STR_ARG(s->path), what);
     default: return err_set(err, DEP_ERR_INTERNAL, STR_FMT ": %s (%d)", STR_ARG(s->path), what, code);
     }
+}
+
+void sql_patience(store *s, int ms) {
+    s->patience_ms = ms;
+    sqlite3_busy_timeout(s->db, ms);
 }
 
 dep_status sql_exec(store *s, const char *sql, dep_err *err) {

@@ -24,6 +24,7 @@ struct store {
     str path;          // of the database, for messages
     char run_id[STORE_ID_DIGITS + 1];
     const sys_clock *clock;
+    int patience_ms; // how long SQLite waits for another process
     bool read_only;
     bool full_sync; // what PRAGMA synchronous says now
     // An op of store_do is running here: what begins to write becomes a part of its transaction.
@@ -38,6 +39,8 @@ struct store {
 // --- sql.c -----------------------------------------------------------------------------------------------
 // Error for the last failure of SQLite, with the path and, where there is one, the next step.
 dep_status sql_fail(const store *s, dep_err *err);
+// How long the next statements wait for another process.
+void sql_patience(store *s, int ms);
 // Runs statements without values or rows.
 [[nodiscard]] dep_status sql_exec(store *s, const char *sql, dep_err *err);
 // sql must be a constant: it is remembered by its address.

@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -317,6 +318,44 @@ def test_a_stop_while_the_server_is_silent(box):
             code, report, took = stopped(box, when=lambda: len(server.requests()) == 1)
         box.equal("it ends as stopped", (code, report["status"], report["end_reason"]), (INTERRUPTED, "stopped", "stopped by a person"))
         box.check("at once", took < 5, took)
+
+
+def connections(port):
+    """How many connections to a local port are open, seen from the client."""
+    rows = open("/proc/net/tcp").read().splitlines()[1:]
+    return sum(row.split()[2].endswith(f":{port:04X}") and row.split()[3] == "01" for row in rows)
+
+
+def until(condition, seconds):
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+    return condition()
+
+
+def test_a_stop_while_the_store_is_locked(box):
+    box.agent("one", "tools: [glob]\n")
+    with box.server([says("word " * 2000, piece=5, write_bytes=100, delay_ms=20)]) as server:
+        process = box.start("run", "one", "x", "--json")
+        box.check("it streams", until(lambda: connections(server.port) == 1, 30))
+        store = sqlite3.connect(box.state / "deputy/deputy.db", isolation_level=None)
+        store.execute("BEGIN IMMEDIATE")
+        time.sleep(1)  # some batches cannot be written
+        begun = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        box.check("the stream ends although nothing can be stored", until(lambda: connections(server.port) == 0, 8))
+        took = time.monotonic() - begun
+        box.check("within moments", took < 3, took)
+        store.execute("ROLLBACK")
+        store.close()
+        out, _ = process.communicate(timeout=30)
+    report = json.loads(out)
+    box.equal("it ends as stopped", (process.returncode, report["status"]), (INTERRUPTED, "stopped"))
+    box.check("with its text", report["report"].startswith("word word"), report)
+    box.check("and nothing was lost meanwhile", not any("could not be stored" in w for w in report["warnings"]), report["warnings"])
+    items = box.run("replay", report["id"], "--json").json()["activity"]
+    text = "".join(i["text"] for i in items if i["kind"] == "text")
+    box.equal("the activity is whole", text, report["report"])
 
 
 if __name__ == "__main__":
