@@ -4,14 +4,18 @@
 // own (or on the caller's, engine_run). The report is stored and synced before anybody gets it.
 //
 // States, and who makes the transition:
-//   (order)   → queued      engine_start, engine_queue                                  engine.c, order.c
-//   queued    → running     a slot is free: in order of arrival                         engine.c: launch
-//   queued    → stopped     a person or the delegator stops it before it began          engine.c: end_queued
-//   running   → completed   the model ends its turn                                     run.c: end_by_reply
-//   running   → truncated   turns, minutes, tokens, cost, max_tokens, identical calls   budget.c, run.c
-//   running   → failed      the provider fails or refuses                               run.c: end_by_error
-//   running   → stopped     a person, or who delegated, stops it                        run.c: end_by_error
-//   queued, running → interrupted   the process died                                    store_recover
+//   (order)   → queued     over the cap, or engine_queue                      order.c: order_store
+//   (order)   → running    engine_run, or a slot is free                      order.c: order_store
+//   queued    → running    a slot, in order of arrival; engine_run_queued     order.c: order_take
+//   queued    → stopped    stopped before it began                            engine.c: engine_stop_why
+//   queued    → failed     it cannot begin any more                           order.c: fail_row
+//   running   → completed  the model ends its turn                            run.c: end_by_reply
+//   running   → truncated  turns, minutes, tokens, cost                       budget.c: budget_spent
+//   running   → truncated  max_tokens, identical calls                        run.c: end_truncated
+//   running   → failed     the provider fails or refuses                      run.c: end_by_error
+//   running   → failed     its tools or a thread cannot be had                engine.c: run_to_end
+//   running   → stopped    a person, or who delegated, stops it               budget.c, run.c
+//   queued, running → interrupted   the process died, or none took it         store_recover
 // `waiting` is reserved for cards. What has ended never changes; a resumed delegation is a new one.
 #pragma once
 #include <deputy/arena.h>
@@ -102,8 +106,8 @@ void engine_close(engine *e);
 // Everything later is a report with its status.
 [[nodiscard]] dep_status engine_run(engine *e, arena *a, const delegate_order *o, const delegate_sink *sink,
                                     delegate_report *ret, dep_err *err);
-// The same for a queued row of engine_queue, by its id. INVALID: another process has it, or it has ended. A
-// definition that has changed since it was queued ends it as failed.
+// The same for a queued row of engine_queue, by its id. INVALID: another process has it, or it has ended; it
+// is left alone then. A definition that has changed since it was queued ends it as failed.
 [[nodiscard]] dep_status engine_run_queued(engine *e, arena *a, str id, const delegate_sink *sink,
                                            delegate_report *ret, dep_err *err);
 // Checks an order and stores it as a queued row that any process may run. Errors as engine_run.
