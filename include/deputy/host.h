@@ -56,7 +56,7 @@ struct workspace {
     store *store;             // opened on demand: workspace_store
     settings settings;        // switches
     VEC(agent_entry) agents;  // in order of layer, then file name
-    bool agents_loaded, skills_loaded;
+    bool agents_loaded, skills_loaded, trust_writable;
     skill_list skills;
     diags skill_diags;
     memory_guard *guard, *own_guard; // of memory_root; of root where that is another place

@@ -159,10 +159,14 @@ static trust_list *open_trust(workspace *w, str root) {
 }
 
 dep_status workspace_trust_writable(workspace *w, dep_err *err) {
+    // Once: what has them keeps them, and whoever records reads them again.
+    if (w->trust_writable) return DEP_OK;
     TRY(trust_open(w->a, w->dirs.state, w->root, false, &w->trust, err));
     w->memory_trust = w->trust;
-    if (w->memory_fd == w->fd) return DEP_OK;
-    return trust_open(w->a, w->dirs.state, w->memory_root, false, &w->memory_trust, err);
+    if (w->memory_fd != w->fd)
+        TRY(trust_open(w->a, w->dirs.state, w->memory_root, false, &w->memory_trust, err));
+    w->trust_writable = true;
+    return DEP_OK;
 }
 
 dep_status workspace_open(arena *a, const workspace_opts *o, workspace **ret, dep_err *err) {

@@ -379,6 +379,18 @@ static void test_host_workspace__state_is_made_private_and_stays_so(void **state
     assert_int_equal(st.st_mode & 07777, 0700);
 }
 
+// Each delegation with memory asks for it, on a workspace that lives long.
+static void test_host_workspace__lists_of_trust_are_opened_for_writing_once(void **state) {
+    workspace *w = ws_open(*state);
+    dep_err err;
+    assert_int_equal(workspace_trust_writable(w, &err), DEP_OK);
+    const trust_list *first = w->trust;
+    size_t used = arena_used(w->a);
+    assert_int_equal(workspace_trust_writable(w, &err), DEP_OK);
+    assert_ptr_equal(w->trust, first);
+    assert_int_equal(arena_used(w->a), used);
+}
+
 int main(void) {
 #define T(name) cmocka_unit_test_setup_teardown(test_host_workspace__##name, ws_setup, ws_teardown)
 #define C(name) cmocka_unit_test_setup_teardown(test_host_workspace__##name, from_root_dir, back_to_root_dir)
@@ -397,6 +409,7 @@ int main(void) {
         T(a_config_that_is_not_trusted_changes_nothing),
         T(system_keys_are_not_read_from_a_workspace_file),
         T(a_list_of_trust_that_cannot_be_believed_trusts_nothing),
+        T(lists_of_trust_are_opened_for_writing_once),
         T(state_is_made_private_and_stays_so),
     };
     return cmocka_run_group_tests_name("host_workspace", tests, NULL, NULL);
