@@ -155,7 +155,8 @@ static void on_block_delta(anthropic_stream *s, const json *event) {
 
 // --- Message ---------------------------------------------------------------------------------------------
 
-// Counts are cumulative, so the largest one seen is the whole; some servers repeat one as 0.
+// Counts are cumulative, so the largest one seen is the whole; some servers repeat one as 0, and one that
+// says nothing but 0 has not counted.
 static void take_usage(anthropic_stream *s, const json *usage) {
     const struct {
         str member;
@@ -170,7 +171,7 @@ static void take_usage(anthropic_stream *s, const json *usage) {
         int64_t n;
         if (!json_int(json_get(usage, counts[i].member), 0, TOKENS_MAX, &n)) continue;
         if (n > *counts[i].to) *counts[i].to = n;
-        s->has_usage = true;
+        if (n > 0) s->has_usage = true;
     }
 }
 

@@ -262,6 +262,7 @@ static bool on_piece(responses_stream *s, str type, const json *event) {
 
 // --- The response ----------------------------------------------------------------------------------------
 
+// One that says nothing but 0 has not counted.
 static void take_usage(responses_stream *s, const json *usage) {
     int64_t in, out, cached;
     if (json_int(json_get(usage, S("input_tokens")), 0, TOKENS_MAX, &in)) {
@@ -270,11 +271,11 @@ static void take_usage(responses_stream *s, const json *usage) {
             cached = 0;
         s->usage.input = in - cached;
         s->usage.cache_read = cached;
-        s->has_usage = true;
+        s->has_usage = s->has_usage || in > 0;
     }
     if (json_int(json_get(usage, S("output_tokens")), 0, TOKENS_MAX, &out)) {
         s->usage.output = out;
-        s->has_usage = true;
+        s->has_usage = s->has_usage || out > 0;
     }
 }
 

@@ -336,6 +336,25 @@ static void test_model_anthropic_stream__odd_but_harmless_events_are_passed_over
     arena_free(o.a);
 }
 
+// Else a budget of tokens would never be spent.
+static void test_model_anthropic_stream__a_usage_of_nothing_but_0_is_none(void **state) {
+    (void)state;
+    static const struct {
+        const char *usage;
+        bool has;
+    } rows[] = {{"{\"input_tokens\":0,\"output_tokens\":0}", false},
+                {"{\"input_tokens\":0,\"output_tokens\":1}", true},
+                {"{\"input_tokens\":1,\"output_tokens\":0}", true}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        arena *a = arena_new();
+        outcome o =
+            run(str_fmt(a, "data: {\"type\":\"message_delta\",\"usage\":%s}\n\n" STOP, rows[i].usage), 9);
+        assert_int_equal(anthropic_stream_has_usage(o.s), rows[i].has);
+        arena_free(o.a);
+        arena_free(a);
+    }
+}
+
 static void test_model_anthropic_stream__blank_text_is_no_block_and_interleaved_blocks_stay_apart(
     void **state) {
     (void)state;
@@ -522,6 +541,7 @@ int main(void) {
         cmocka_unit_test(test_model_anthropic_stream__an_error_event_ends_the_reply_and_keeps_what_was_there),
         cmocka_unit_test(test_model_anthropic_stream__what_is_no_such_stream_is_a_provider_error),
         cmocka_unit_test(test_model_anthropic_stream__odd_but_harmless_events_are_passed_over),
+        cmocka_unit_test(test_model_anthropic_stream__a_usage_of_nothing_but_0_is_none),
         cmocka_unit_test(
             test_model_anthropic_stream__blank_text_is_no_block_and_interleaved_blocks_stay_apart),
         cmocka_unit_test(test_model_anthropic_stream__a_character_cut_between_two_escapes_is_one),

@@ -283,6 +283,7 @@ static void test_model_responses_stream__odd_usage(void **state) {
         {S_INIT("{\"input_tokens\":5,\"output_tokens\":6}"), 5, 0, 6, true},
         {S_INIT("{\"input_tokens\":5,\"input_tokens_details\":{\"cached_tokens\":9}}"), 5, 0, 0, true},
         {S_INIT("{\"output_tokens\":6}"), 0, 0, 6, true},
+        {S_INIT("{\"input_tokens\":0,\"output_tokens\":0}"), 0, 0, 0, false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         arena *a = arena_new();
