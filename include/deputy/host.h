@@ -21,6 +21,7 @@ typedef struct {
     const char *(*getenv)(const char *name);
     const sys_clock *clock;
     const bool *bodies; // by toolspec index: the tools that have a body in this program
+    search_cache *searches; // may be NULL; must outlive the workspace
 } workspace_opts;
 
 typedef enum { AGENT_EFFECTIVE, AGENT_SHADOWED, AGENT_INVALID, AGENT_DISABLED, AGENT_UNTRUSTED } agent_state;
@@ -63,6 +64,7 @@ struct workspace {
     pthread_mutex_t lock;            // workspace_lock
     struct workspace_stamps *stamps; // workspace_stamp; NULL: never taken
     int64_t opened_ms;               // of the real clock
+    search_cache *searches; // of knowledge; whoever opened the workspace may set it and owns it. NULL: none
     str guard_fault; // why what is memory cannot be told, so that every file counts as memory; else empty
 };
 
@@ -120,6 +122,11 @@ static inline agent_role role_of(const definition *def) {
                                           memory_scope **ret, dep_err *err);
 // Rule B2, of an opened file or directory; true for everything when guard_fault says why.
 bool workspace_is_memory(void *w, const struct stat *st);
+// The same for many files at once: a number that stands for what memory holds now, and the answer as it was
+// when that number was last asked for. When the number is the same before the files are opened and after it,
+// the answers were right throughout.
+uint64_t workspace_memory_epoch(void *w);
+bool workspace_was_memory(void *w, const struct stat *st);
 // memory_path() at any depth: also the memory of a workspace that lies within this one.
 bool workspace_memory_path(str path);
 

@@ -13,9 +13,13 @@ typedef struct {
     size_t max_bytes, max_file;
     // Files that belong to memory (rule B2), whatever their path; may be NULL.
     bool (*is_memory)(void *ctx, const struct stat *st);
+    // Both or none, instead of is_memory: see workspace_memory_epoch.
+    uint64_t (*memory_epoch)(void *ctx);
+    bool (*was_memory)(void *ctx, const struct stat *st);
     void *ctx;
     bool (*cancelled)(void *ctx); // may be NULL
     void *cancel_ctx;
+    search_cache *cache; // what is read is kept there; may be NULL
 } knowledge_opts;
 
 // Lives in `a`. Sensitive files (rule B5), memory and everything below .deputy are refused with their reason.

@@ -129,6 +129,12 @@ typedef struct memory_guard memory_guard;
 // true when they cannot be looked at any more. Ask memory_path() of the path as well: it costs nothing and
 // holds also for what is made between two looks.
 bool memory_guard_hit(memory_guard *g, const struct stat *st);
+// The same for many files with one look: epoch looks again where the trees have changed and gives a number
+// for what they hold, the same for the same inodes; knew answers from that look alone. A pass over files is
+// safe when the number is the same before the first was opened and after the last: what came into the trees
+// meanwhile would have changed it.
+uint64_t memory_guard_epoch(memory_guard *g);
+bool memory_guard_knew(const memory_guard *g, const struct stat *st);
 // True for ".deputy/memory", ".deputy/agent-memory" and anything below, whatever the spelling: "./", "//",
 // "x/..", ASCII case.
 bool memory_path(str path);

@@ -19,6 +19,9 @@
 // `.deputy` never, by no name, link or mount. An exclude that ends in `**` or in a name covers whole
 // directories, hidden files in them included, and links to them. Links are followed when they are relative
 // and stay beneath the root.
+// Keeps what was read for the next search of the same sources. Any number of threads may search with one.
+typedef struct search_cache search_cache;
+
 typedef struct {
     str name;
     const str *include;
@@ -42,6 +45,11 @@ typedef struct {
     // Lives as long as the corpus.
     bool (*cancelled)(void *ctx);
     void *ctx;
+    search_cache *cache; // NULL: nothing is kept
+    // A number that stands for all that refuse() answers of things that do not change themselves. It is asked
+    // before files are read and after it, so refuse() may answer from what it knew at the first of the two.
+    // NULL: refuse() is also asked of every file that is kept, at every search.
+    uint64_t (*epoch)(void *ctx);
 } search_space;
 
 enum : size_t { SEARCH_BYTES_MAX = (size_t)256 << 20, SEARCH_FILE_MAX = (size_t)16 << 20 };
@@ -94,7 +102,16 @@ typedef struct {
     VEC(search_cut) cuts; // by reason; only those of the files that the filters admit
     size_t ignored_terms; // over SEARCH_TERMS_MAX
     bool cancelled;
+    str notice; // for people: why searching is slower than it could be; mostly empty
 } search_result;
+
+enum : size_t {
+    SEARCH_CACHE_BYTES =
+        (size_t)512 << 20, // kept by one cache; what one search needs is never given up for it
+    SEARCH_CACHE_CORPORA = 32,
+};
+// Lives in `a`, and ends with it: nothing may search with it any more then. NULL: no memory.
+search_cache *search_cache_new(arena *a);
 
 typedef struct search_corpus search_corpus;
 // Walks and reads the sources once. A file is its device and inode: one that several sources, links or names
@@ -113,6 +130,6 @@ void search_close(search_corpus *c);
 // Files per source, in the order of the space's sources, without reading them: how many names match. For
 // catalogue and checks.
 [[nodiscard]] dep_status search_count(const search_space *space, size_t *counts, dep_err *err);
-// {"hits":[…],"totals":{…},"cuts":[…]}, and "ignored_terms", "cancelled" where there is something to say: see
-// DESIGN section 15.
+// {"hits":[…],"totals":{…},"cuts":[…]}, and "ignored_terms", "cancelled", "notice" where there is something
+// to say: see DESIGN section 15.
 void search_json(buf *out, const search_result *r);

@@ -38,6 +38,14 @@ str utf8_nfkc(arena *a, str s);
 // variation selectors). Folding twice changes nothing (but for hundreds of accents on one letter, which are
 // taken in pieces).
 str utf8_fold(arena *a, str s);
+// Where the folded text is more than the original with ASCII capitals made small: piece by piece, in order.
+typedef struct {
+    size_t from, n;  // in the original
+    size_t to, n_to; // in the folded text
+} utf8_piece;
+typedef VEC(utf8_piece) utf8_pieces;
+// utf8_fold, telling these pieces. Line feeds in a piece are as many on both sides.
+str utf8_fold_pieces(arena *a, str s, utf8_pieces *pieces);
 
 // General properties of one code point.
 bool utf8_is_letter(uint32_t cp);  // L*

@@ -138,7 +138,7 @@ static bool has_upper(str s) {
     return found != 0;
 }
 
-static str apply(const form *f, str s) {
+static str apply(const form *f, str s, utf8_pieces *pieces) {
     size_t end = run_end(f, s, 0);
     if (end == s.n && !(f->fold && has_upper(s))) return s;
     buf out = buf_new(f->a, SIZE_MAX / 4);
@@ -148,11 +148,14 @@ static str apply(const form *f, str s) {
         copy_run(f, &out, str_sub(s, i, end));
         if (end == s.n) break;
         i = end;
+        size_t from = out.n;
         char c = narrow(f, s, &i);
         if (c)
             buf_addc(&out, c);
         else
             i = add_segment(f, &out, s, end);
+        if (pieces)
+            vec_push(f->a, pieces, (utf8_piece){.from = end, .n = i - end, .to = from, .n_to = out.n - from});
         end = run_end(f, s, i);
     }
     return buf_str(&out);
@@ -160,17 +163,21 @@ static str apply(const form *f, str s) {
 
 str utf8_nfc(arena *a, str s) {
     form f = {.a = a, .options = UTF8PROC_STABLE | UTF8PROC_COMPOSE};
-    return apply(&f, s);
+    return apply(&f, s, NULL);
 }
 
 str utf8_nfkc(arena *a, str s) {
     form f = {.a = a, .options = UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT};
-    return apply(&f, s);
+    return apply(&f, s, NULL);
 }
 
-str utf8_fold(arena *a, str s) {
+str utf8_fold_pieces(arena *a, str s, utf8_pieces *pieces) {
     form f = {.a = a,
               .options = UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT | UTF8PROC_CASEFOLD,
               .fold = true};
-    return apply(&f, s);
+    return apply(&f, s, pieces);
+}
+
+str utf8_fold(arena *a, str s) {
+    return utf8_fold_pieces(a, s, NULL);
 }

@@ -1,5 +1,5 @@
 // cli: search. The same engine and sources as kb_search, for people and for programs; `--queries` answers
-// many from one corpus.
+// many, and keeps what it has read between them.
 #include "cli/cli_int.h"
 #include <deputy/file.h>
 #include <deputy/knowledge.h>
@@ -25,7 +25,8 @@ static bool cancelled(void *ctx) {
 
 typedef struct {
     cli *c;
-    search_corpus *corpus;
+    const search_space *space;
+    search_corpus *corpus; // of the one query
     search_query q;
     bool count;
 } searching;
@@ -129,6 +130,7 @@ static void print_totals(cli *c, const search_result *r) {
     }
     if (r->ignored_terms) buf_addf(&b, "%zu words of the query were not used\n", r->ignored_terms);
     if (r->cancelled) text(&b, "stopped: the rest was not searched\n");
+    if (r->notice.n) buf_addf(&b, STR_FMT "\n", STR_ARG(r->notice));
     str s = buf_str(&b);
     fflush(stdout);
     fwrite(s.p, 1, s.n, stderr);
@@ -185,6 +187,15 @@ static str query_of(arena *a, str line) {
     return json_str(j, S("query"), (str){0});
 }
 
+// The files as they are at this question: what has changed since the last one is read anew.
+static dep_status ask_now(const searching *s, arena *a, search_result *r, dep_err *err) {
+    search_corpus *corpus;
+    TRY(search_open(s->space, &corpus, err));
+    dep_status status = search_run(a, corpus, &s->q, r, err);
+    search_close(corpus);
+    return status;
+}
+
 // EXIT_FINE with hits, EXIT_ERRORS without, EXIT_UNREADABLE when nothing was searched; -1: it could not be
 // written.
 static int answer_line(searching *s, str line) {
@@ -193,7 +204,7 @@ static int answer_line(searching *s, str line) {
     dep_err err;
     buf b = buf_new(a, 0);
     s->q.query = query_of(a, line);
-    if (search_run(a, s->corpus, &s->q, &r, &err) == DEP_OK) {
+    if (ask_now(s, a, &r, &err) == DEP_OK) {
         search_json(&b, &r);
     } else {
         jw w = jw_new(&b);
@@ -266,12 +277,14 @@ int verb_search(cli *c) {
     knowledge_opts k = {.root = c->w->fd,
                         .max_bytes = (size_t)c->w->config.limits.search_total_mib << 20,
                         .max_file = (size_t)c->w->config.limits.search_file_mib << 20,
-                        .is_memory = workspace_is_memory,
+                        .memory_epoch = workspace_memory_epoch,
+                        .was_memory = workspace_was_memory,
                         .ctx = c->w};
     if ((code = take_sources(c, &k))) return code;
     search_space space = knowledge_space(c->a, &k);
     space.cancelled = cancelled;
-    searching s = {.c = c, .count = opt_has(c, "count")};
+    if (queries.n) space.cache = search_cache_new(c->a);
+    searching s = {.c = c, .space = &space, .count = opt_has(c, "count")};
     strs paths = opt_all(c, "path");
     s.q = (search_query){
         .limit = (size_t)limit, .context = (size_t)context, .source = opt_get(c, "source", (str){0})};

@@ -487,6 +487,7 @@ void engine_close(engine *e) {
     snapshot_release(e, e->shown);
     snapshot_release(e, e->current);
     e->shown = e->current = NULL;
+    if (e->given) e->given->searches = NULL; // the cache goes with the engine
     pthread_cond_destroy(&e->changed);
     pthread_cond_destroy(&e->searched);
     pthread_mutex_destroy(&e->lock);
@@ -521,7 +522,13 @@ static dep_status open_store(arena *a, engine *e, workspace *w, dep_err *err) {
 dep_status engine_open(arena *a, workspace *w, const engine_sink *sink, engine **ret, dep_err *err) {
     engine *e = NEW(a, engine);
     *e = (engine){.a = a, .socket = -1, .wake = -1, .tail = &e->tasks};
-    e->opts = (workspace_opts){.dir = w->root, .getenv = w->getenv, .clock = w->clock, .bodies = w->bodies};
+    // All delegations search one cache, whichever snapshot of the workspace they began with.
+    if (!w->searches) {
+        w->searches = search_cache_new(a);
+        e->given = w;
+    }
+    e->opts = (workspace_opts){
+        .dir = w->root, .getenv = w->getenv, .clock = w->clock, .bodies = w->bodies, .searches = w->searches};
     if (sink) e->sink = *sink;
     e->cap = (size_t)w->config.limits.running;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);

@@ -93,16 +93,18 @@ static void fill_agents(arena *a, const workspace *w, host *h) {
 
 // --- Memory --------------------------------------------------------------------------------------
 
+static memory_guard *guard_of(workspace *w, int root, memory_guard **g) {
+    dep_err err;
+    if (!w->guard_fault.n && !*g && memory_guard_make(w->a, root, g, &err) != DEP_OK)
+        w->guard_fault = str_dup(w->a, str_z(err.msg));
+    return w->guard_fault.n ? NULL : *g;
+}
+
 // Is st in the trees of root? Without the set of inodes nothing can be told apart, so all of it is; that is
 // not tried again.
 static bool guarded(workspace *w, int root, memory_guard **g, const struct stat *st) {
-    dep_err err;
-    if (w->guard_fault.n) return true;
-    if (!*g && memory_guard_make(w->a, root, g, &err) != DEP_OK) {
-        w->guard_fault = str_dup(w->a, str_z(err.msg));
-        return true;
-    }
-    return memory_guard_hit(*g, st);
+    memory_guard *guard = guard_of(w, root, g);
+    return !guard || memory_guard_hit(guard, st);
 }
 
 bool workspace_is_memory(void *p, const struct stat *st) {
@@ -110,6 +112,32 @@ bool workspace_is_memory(void *p, const struct stat *st) {
     workspace_lock(w);
     bool hit = guarded(w, w->memory_fd, &w->guard, st) ||
                (w->memory_fd != w->fd && guarded(w, w->fd, &w->own_guard, st));
+    workspace_unlock(w);
+    return hit;
+}
+
+uint64_t workspace_memory_epoch(void *p) {
+    workspace *w = p;
+    workspace_lock(w);
+    memory_guard *g = guard_of(w, w->memory_fd, &w->guard);
+    uint64_t epoch = g ? memory_guard_epoch(g) : 1;
+    if (w->memory_fd != w->fd) {
+        g = guard_of(w, w->fd, &w->own_guard);
+        epoch = epoch * 31 + (g ? memory_guard_epoch(g) : 1);
+    }
+    workspace_unlock(w);
+    return epoch;
+}
+
+bool workspace_was_memory(void *p, const struct stat *st) {
+    workspace *w = p;
+    workspace_lock(w);
+    memory_guard *g = guard_of(w, w->memory_fd, &w->guard);
+    bool hit = !g || memory_guard_knew(g, st);
+    if (!hit && w->memory_fd != w->fd) {
+        g = guard_of(w, w->fd, &w->own_guard);
+        hit = !g || memory_guard_knew(g, st);
+    }
     workspace_unlock(w);
     return hit;
 }

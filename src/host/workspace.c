@@ -177,6 +177,7 @@ dep_status workspace_open(arena *a, const workspace_opts *o, workspace **ret, de
                      .getenv = o->getenv,
                      .clock = o->clock,
                      .bodies = o->bodies,
+                     .searches = o->searches,
                      .config = config_defaults(),
                      .diags = diags_new(a),
                      .skill_diags = diags_new(a)};

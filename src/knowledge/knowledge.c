@@ -5,8 +5,14 @@
 
 static const char *refuse(void *p, str path, const struct stat *st) {
     const knowledge_opts *o = p;
-    if (o->is_memory && o->is_memory(o->ctx, st)) return "belongs to memory";
+    bool (*is_memory)(void *, const struct stat *) = o->memory_epoch ? o->was_memory : o->is_memory;
+    if (is_memory && is_memory(o->ctx, st)) return "belongs to memory";
     return path_sensitive(path);
+}
+
+static uint64_t epoch(void *p) {
+    const knowledge_opts *o = p;
+    return o->memory_epoch(o->ctx);
 }
 
 static bool cancelled(void *p) {
@@ -34,7 +40,9 @@ search_space knowledge_space(arena *a, const knowledge_opts *o) {
                           .max_file = o->max_file,
                           .refuse = refuse,
                           .cancelled = cancelled,
-                          .ctx = mine};
+                          .ctx = mine,
+                          .cache = o->cache,
+                          .epoch = o->memory_epoch ? epoch : NULL};
 }
 
 static void add_hit(buf *out, size_t n, const search_hit *h) {

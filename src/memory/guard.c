@@ -190,17 +190,27 @@ static bool unchanged(const memory_guard *g, const seen_dir *d) {
            ms(d->changed) < g->now.when - (d->changed.tv_nsec ? TICK_MS : COARSE_TICK_MS);
 }
 
-static bool fresh(const memory_guard *g, const struct stat *st) {
+static bool tops_unchanged(const memory_guard *g) {
     for (size_t i = 0; i < TOPS; i++) {
         if (!unchanged(g, &g->now.top[i])) return false;
-        if (i == 0 && g->now.top[0].id.ino == 0) return true;
+        if (i == 0 && g->now.top[0].id.ino == 0) break;
     }
-    // Linking and renaming set the change time of a file: one that has not changed since well before the look
-    // has not been put into a tree after it. This spares the many old files of a workspace a stat per scope.
-    if (ms(st->st_ctim) < g->now.when - CLOCK_SLACK_MS) return true;
+    return true;
+}
+
+static bool below_unchanged(const memory_guard *g) {
     for (vec_each(const seen_dir, d, &g->now.below))
         if (!unchanged(g, d)) return false;
     return true;
+}
+
+static bool fresh(const memory_guard *g, const struct stat *st) {
+    if (!tops_unchanged(g)) return false;
+    if (g->now.top[0].id.ino == 0) return true;
+    // Linking and renaming set the change time of a file: one that has not changed since well before the look
+    // has not been put into a tree after it. This spares the many old files of a workspace a stat per scope.
+    if (ms(st->st_ctim) < g->now.when - CLOCK_SLACK_MS) return true;
+    return below_unchanged(g);
 }
 
 bool memory_guard_hit(memory_guard *g, const struct stat *st) {
@@ -209,4 +219,21 @@ bool memory_guard_hit(memory_guard *g, const struct stat *st) {
     if (!g->broken && known(&g->now, st)) return true;
     if (!g->broken && fresh(g, st)) return false;
     return look_again(g, NULL) != DEP_OK || known(&g->now, st);
+}
+
+uint64_t memory_guard_epoch(memory_guard *g) {
+    if (g->broken || !tops_unchanged(g) || !below_unchanged(g)) (void)look_again(g, NULL);
+    if (g->broken) return 1;
+    // The same inodes give the same answers, whichever guard is asked.
+    uint64_t h = 0xCBF29CE484222325u;
+    for (vec_each(const inode, i, &g->now.all)) {
+        h = (h ^ (uint64_t)i->dev) * 0x100000001B3u;
+        h = (h ^ (uint64_t)i->ino) * 0x9E3779B97F4A7C15u;
+        h ^= h >> 32;
+    }
+    return h;
+}
+
+bool memory_guard_knew(const memory_guard *g, const struct stat *st) {
+    return g->broken || known(&g->now, st);
 }

@@ -1,358 +1,66 @@
-// corpus: reads the files that the walk found, once each, into text, folded text, line starts and headings.
-// Knows nothing of queries. A file is what its device and inode say it is: several names, links and sources
-// that lead to one file make one corpus_file with several names; the declared encoding is that of its first
-// source. After search_open nothing of a corpus changes. Its arena holds about 2.2 bytes for each byte read;
-// what folding makes longer is charged to the budget.
-#include "search/search_int.h"
-#include <deputy/file.h>
-#include <deputy/utf8.h>
+// corpus: versions of what is searched, and what one search sees of them. A version is made by walking and
+// reading all (load.c does the reading), or from the one before when a single file has changed; either way it
+// does not change afterwards. Counted: searches and the cache share versions. Knows nothing of queries, nor
+// of how changes are noticed.
+#include "search/load_int.h"
+#include <deputy/sys.h>
 #include <stdlib.h>
 
-// Offsets within a file are 32 bits, and folding makes text up to eleven times longer.
-enum : size_t { FILE_BYTES_CEILING = (size_t)256 << 20 };
+enum : size_t { PAIRS_MIN = (size_t)256 << 10 }; // of a smaller corpus no figures are kept
 
-// One path, with the sources that have it.
-typedef struct {
-    str path;
-    VEC(uint32_t) sources;
-    bool later; // did not fit its source's share of the budget
-} candidate;
+static void names_drop(corpus_names *n) {
+    if (!n || atomic_fetch_sub_explicit(&n->refs, 1, memory_order_acq_rel) != 1) return;
+    arena_free(n->a);
+    free(n);
+}
 
-typedef struct {
-    dev_t dev;
-    ino_t ino;
-    size_t file; // number in `files`, counted from 1; 0: free
-} slot;
+corpus_data *corpus_take(corpus_data *d) {
+    atomic_fetch_add_explicit(&d->refs, 1, memory_order_relaxed);
+    return d;
+}
+
+static void drop_slabs(slabs *s) {
+    for (size_t i = 0; i < s->n; i++) slab_drop(s->p[i]);
+    free(s->p);
+    *s = (slabs){0};
+}
+
+void corpus_drop(corpus_data *d) {
+    if (!d || atomic_fetch_sub_explicit(&d->refs, 1, memory_order_acq_rel) != 1) return;
+    drop_slabs(&d->slabs);
+    slab_drop(d->tail);
+    free(d->files);
+    free(d->tracks);
+    names_drop(d->names);
+    free(d);
+}
+
+size_t corpus_size(const corpus_data *d) {
+    size_t n = arena_used(d->names->a) + d->n_files * sizeof *d->files + d->n_tracks * sizeof *d->tracks;
+    for (size_t i = 0; i < d->slabs.n; i++) n += slab_size(d->slabs.p[i]);
+    return n;
+}
+
+const corpus_track *corpus_track_of(const corpus_data *d, str path) {
+    size_t low = 0, high = d->n_tracks;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        int order = str_cmp(d->tracks[mid].path, path);
+        if (order == 0) return &d->tracks[mid];
+        if (order < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return NULL;
+}
+
+// --- Putting a version together ---
 
 typedef struct {
     corpus_file file;
-    VEC(file_name) names;
-} loaded;
-
-typedef struct {
-    search_corpus *c;
-    arena *scratch; // of the whole load
-    arena *turn;    // of one file
-    const search_space *space;
-    walk_exclude **excludes;   // of each source
-    VEC(candidate) candidates; // by first source, then path
-    VEC(loaded) files;
-    slot *slots;
-    size_t n_slots;
-    size_t max_file, left, share_left;
-    size_t since_asked; // bytes and files since cancelled() was asked
-} loader;
-
-// For each source that has the file, so that it is said whichever of them a query asks.
-static void cut(loader *l, const candidate *cand, bool loses, str reason) {
-    arena *a = l->c->a;
-    cut_item item = {.reason = str_dup(a, reason), .path = str_dup(a, cand->path), .loses = loses};
-    for (vec_each(uint32_t, source, &cand->sources)) {
-        item.source = *source;
-        vec_push(a, &l->c->cuts, item);
-    }
-}
-
-// "16 MiB", or bytes where it is not round.
-static str size_text(arena *a, size_t n) {
-    if (n >= 1 << 20 && n % (1 << 20) == 0) return str_fmt(a, "%zu MiB", n >> 20);
-    if (n >= 1 << 10 && n % (1 << 10) == 0) return str_fmt(a, "%zu KiB", n >> 10);
-    return str_fmt(a, "%zu bytes", n);
-}
-
-// --- Which files ---
-
-static int by_path_source(const void *a, const void *b) {
-    const walk_file *x = a, *y = b;
-    int order = str_cmp(x->path, y->path);
-    return order ? order : (x->source > y->source) - (x->source < y->source);
-}
-
-static int by_source_path(const void *a, const void *b) {
-    const candidate *x = a, *y = b;
-    if (x->sources.p[0] != y->sources.p[0]) return x->sources.p[0] < y->sources.p[0] ? -1 : 1;
-    return str_cmp(x->path, y->path);
-}
-
-static void gather(loader *l, walk_file *files, size_t n) {
-    if (n > 1) qsort(files, n, sizeof *files, by_path_source);
-    for (size_t i = 0; i < n; i++) {
-        if (i == 0 || !str_eq(files[i].path, files[i - 1].path))
-            vec_push(l->scratch, &l->candidates, (candidate){.path = files[i].path});
-        candidate *last = &l->candidates.p[l->candidates.n - 1];
-        vec_push(l->scratch, &last->sources, files[i].source);
-    }
-    if (l->candidates.n > 1) qsort(l->candidates.p, l->candidates.n, sizeof *l->candidates.p, by_source_path);
-    l->n_slots = 64;
-    while (l->n_slots < l->candidates.n * 2) l->n_slots *= 2;
-    l->slots = NEW_N(l->scratch, slot, l->n_slots);
-}
-
-static slot *find_slot(loader *l, const struct stat *st) {
-    uint64_t h = ((uint64_t)st->st_ino * 0x9E3779B97F4A7C15u) ^ ((uint64_t)st->st_dev * 0xC2B2AE3D27D4EB4Fu);
-    for (size_t i = (size_t)(h >> 32);; i++) {
-        slot *s = &l->slots[i & (l->n_slots - 1)];
-        if (!s->file || (s->dev == st->st_dev && s->ino == st->st_ino)) return s;
-    }
-}
-
-static void add_names(loader *l, loaded *f, const candidate *cand) {
-    str path = str_dup(l->c->a, cand->path);
-    for (size_t i = 0; i < cand->sources.n; i++)
-        vec_push(l->scratch, &f->names, (file_name){.source = cand->sources.p[i], .path = path});
-}
-
-// --- Opening ---
-
-static void cut_failed(loader *l, const candidate *cand, dep_status status, int os) {
-    struct stat st;
-    if (status == DEP_ERR_NOT_FOUND) {
-        cut(l, cand, true, S("gone while searching"));
-    } else if (status == DEP_ERR_REFUSED) {
-        bool odd = file_stat_at(l->space->root, cand->path, FILE_LINKS_INSIDE, &st, NULL) == DEP_OK;
-        cut(l, cand, false, odd ? S("not a regular file") : str_z(walk_link_refused()));
-    } else {
-        const char *text = strerrordesc_np(os);
-        cut(l, cand, true, str_fmt(l->scratch, "unreadable: %s", text ? text : "unknown error"));
-    }
-}
-
-// Judges an open file by its path and, when links led to it, by where it really is.
-static bool allowed(loader *l, const candidate *cand, int fd, bool linked, const struct stat *st) {
-    uint32_t source = cand->sources.p[0];
-    const search_space *sp = l->space;
-    const char *why = sp->refuse ? sp->refuse(sp->ctx, cand->path, st) : NULL;
-    if (!why && linked) {
-        str real;
-        if (!walk_real_path(l->scratch, sp->root, fd, &real)) {
-            why = "symbolic link: where it leads cannot be told";
-        } else if (walk_forbidden(real)) {
-            why = "below .deputy, which is never searched";
-        } else if (walk_excluded(l->excludes[source], sp->sources[source].n_exclude, real)) {
-            why = "symbolic link to an excluded file";
-        } else if (sp->refuse) {
-            why = sp->refuse(sp->ctx, real, st);
-        }
-    }
-    if (why) cut(l, cand, false, str_z(why));
-    return !why;
-}
-
-// A descriptor of the candidate's file, or -1 when it must not or cannot be read. It is closed when l->turn
-// is reset.
-static int open_candidate(loader *l, const candidate *cand, struct stat *st) {
-    int fd = -1;
-    dep_err err = {0};
-    bool linked = false;
-    dep_status status = file_open_at(l->space->root, cand->path, FILE_NO_LINKS, &fd, st, &err);
-    if (status == DEP_ERR_REFUSED) {
-        linked = true;
-        status = file_open_at(l->space->root, cand->path, FILE_LINKS_INSIDE, &fd, st, &err);
-    }
-    if (status != DEP_OK) {
-        cut_failed(l, cand, status, err.os);
-        return -1;
-    }
-    arena_defer_close(l->turn, fd);
-    return allowed(l, cand, fd, linked, st) ? fd : -1;
-}
-
-// --- Text ---
-
-// UTF-16: not between the halves of a pair.
-static str whole_units(str head, bool big) {
-    head.n -= head.n % 2;
-    if (head.n < 2) return head;
-    unsigned char high = (unsigned char)head.p[head.n - (big ? 2 : 1)];
-    if (high >= 0xD8 && high <= 0xDB) head.n -= 2;
-    return head;
-}
-
-// What a read that stopped at a limit leaves: whole lines where there are lines, whole characters in any
-// case.
-static str whole_part(str head, str encoding) {
-    bool wide = str_find(encoding, S("16")) != SIZE_MAX;
-    if (str_starts(head, S("\xFF\xFE\0\0")) || str_find(encoding, S("32")) != SIZE_MAX)
-        return str_sub(head, 0, head.n / 4 * 4);
-    if (str_starts(head, S("\xFF\xFE"))) return whole_units(head, false);
-    if (wide || str_starts(head, S("\xFE\xFF")))
-        return whole_units(head, !str_ends(encoding, S("LE")) && !str_ends(encoding, S("le")));
-    size_t at = str_rchr(head, '\n');
-    if (at != SIZE_MAX) return str_sub(head, 0, at + 1);
-    for (size_t back = 1; back <= 4 && back <= head.n; back++) {
-        unsigned char ch = (unsigned char)head.p[head.n - back];
-        if ((ch & 0xC0) == 0x80) continue;
-        size_t need = ch < 0x80 ? 1 : ch >= 0xF0 ? 4 : ch >= 0xE0 ? 3 : 2;
-        return str_sub(head, 0, need > back ? head.n - back : head.n);
-    }
-    return head;
-}
-
-static const uint32_t *find_lines(arena *a, str folded, uint32_t *n_lines) {
-    size_t n = 0;
-    for (size_t i = 0; i < folded.n; n++) {
-        const char *lf = memchr(folded.p + i, '\n', folded.n - i);
-        if (!lf) {
-            n++;
-            break;
-        }
-        i = (size_t)(lf - folded.p) + 1;
-    }
-    uint32_t *starts = NEW_N(a, uint32_t, n + 1);
-    size_t at = 0;
-    for (size_t i = 0; i < n; i++) {
-        starts[i] = (uint32_t)at;
-        const char *lf = memchr(folded.p + at, '\n', folded.n - at);
-        at = lf ? (size_t)(lf - folded.p) + 1 : folded.n + 1;
-    }
-    starts[n] = (uint32_t)at;
-    *n_lines = (uint32_t)n;
-    return starts;
-}
-
-static bool is_ascii(str s) {
-    unsigned char all = 0;
-    for (size_t i = 0; i < s.n; i++) all |= (unsigned char)s.p[i];
-    return all < 0x80;
-}
-
-// Bytes of the headings above each section, summed: for the average length of such a chain.
-static uint64_t sum_chains(arena *a, const heading_list *heads) {
-    uint64_t *chain = NEW_N(a, uint64_t, heads->n + 1), sum = 0;
-    for (size_t i = 0; i < heads->n; i++) {
-        chain[i + 1] = chain[heads->p[i].parent] + heads->p[i].n;
-        sum += chain[i + 1];
-    }
-    return sum;
-}
-
-// Moves one decoded text into the corpus.
-static void keep_text(loader *l, const candidate *cand, str text, size_t bytes, corpus_file *f) {
-    arena *a = l->c->a;
-    str folded = utf8_fold(l->turn, text);
-    f->bytes = bytes;
-    f->text = str_dup(a, text);
-    f->folded = folded.p == text.p ? f->text : str_dup(a, folded);
-    f->same_starts = folded.n == text.n && is_ascii(text);
-    f->starts = find_lines(a, f->folded, &f->n_lines);
-    heading_list heads = {0};
-    headings_find(l->turn, cand->path, f->text, &heads);
-    heading *kept = NEW_N(a, heading, heads.n);
-    if (heads.n) memcpy(kept, heads.p, heads.n * sizeof *kept);
-    f->heads = kept;
-    f->n_heads = (uint32_t)heads.n;
-    f->chain_bytes = sum_chains(l->turn, &heads);
-}
-
-// Says what the decoder had to assume. False: there is no text.
-static bool judge_decoded(loader *l, const candidate *cand, const decoded *d, str bytes) {
-    if (d->binary || str_starts(bytes, S("%PDF-"))) {
-        cut(l, cand, false, d->binary ? S("binary") : S("PDF: not text"));
-        return false;
-    }
-    bool utf8 = str_eq(str_z(d->encoding), S("UTF-8"));
-    if (d->assumed && !utf8)
-        cut(l, cand, false,
-            str_fmt(l->turn, "read as %s (assumed%s)", d->encoding, d->lossy ? ", not all of it fits" : ""));
-    else if (d->lossy)
-        cut(l, cand, false, str_fmt(l->turn, "bytes that are not valid %s: shown as U+FFFD", d->encoding));
-    return true;
-}
-
-// Reads one open file into *ret. False when it has no text.
-static bool read_text(loader *l, const candidate *cand, int fd, size_t size, corpus_file *ret) {
-    str encoding = l->space->sources[cand->sources.p[0]].encoding, bytes;
-    dep_err err = {0};
-    dep_status status = file_read_fd(l->turn, fd, l->max_file, true, &bytes, &err);
-    decoded d = {0};
-    size_t read = bytes.n;
-    if (status == DEP_OK) {
-        if (size > l->max_file) {
-            cut(l, cand, true,
-                str_fmt(l->turn, "over " STR_FMT ": head searched",
-                        STR_ARG(size_text(l->turn, l->max_file))));
-            bytes = whole_part(bytes, encoding);
-        }
-        status = decode_text(l->turn, bytes, encoding, &d, &err);
-    }
-    if (status != DEP_OK) {
-        const char *text = err.os ? strerrordesc_np(err.os) : err.msg;
-        cut(l, cand, true, str_fmt(l->turn, "unreadable: %s", text ? text : "unknown error"));
-        return false;
-    }
-    if (!judge_decoded(l, cand, &d, bytes)) return false;
-    if (d.text.n > FILE_BYTES_CEILING) {
-        cut(l, cand, true, S("over 256 MiB as UTF-8: head searched"));
-        d.text = utf8_cut(d.text, FILE_BYTES_CEILING);
-    }
-    keep_text(l, cand, d.text, read, ret);
-    return true;
-}
-
-// --- The budget ---
-
-static void spend(loader *l, size_t n) {
-    l->left -= n < l->left ? n : l->left;
-    l->share_left -= n < l->share_left ? n : l->share_left;
-}
-
-// Reads one candidate when it fits the budget; false when it does not.
-static bool load(loader *l, const candidate *cand, size_t budget) {
-    struct stat st;
-    arena_reset(l->turn);
-    int fd = open_candidate(l, cand, &st);
-    if (fd < 0) return true;
-    size_t size = st.st_size > 0 ? (size_t)st.st_size : 0, cost = size < l->max_file ? size : l->max_file;
-    slot *s = find_slot(l, &st);
-    bool fits = s->file || cost <= budget;
-    if (s->file) {
-        add_names(l, &l->files.p[s->file - 1], cand);
-    } else if (fits) {
-        loaded f = {0};
-        if (read_text(l, cand, fd, size, &f.file)) {
-            add_names(l, &f, cand);
-            vec_push(l->scratch, &l->files, f);
-            *s = (slot){st.st_dev, st.st_ino, l->files.n};
-            if (f.file.folded.n > cost) cost = f.file.folded.n;
-        }
-        spend(l, cost);
-        l->since_asked += cost;
-    }
-    return fits;
-}
-
-static bool stop_asked(loader *l) {
-    l->since_asked += (1 << 20) / 64;
-    if (l->since_asked < 1 << 20) return false;
-    l->since_asked = 0;
-    l->c->cancelled = l->space->cancelled && l->space->cancelled(l->space->ctx);
-    return l->c->cancelled;
-}
-
-// Each source first gets an equal share of the budget, so that a large one does not starve those after it;
-// what the shares leave goes to the files that did not fit, in order.
-static void load_all(loader *l) {
-    size_t max_bytes = l->space->max_bytes ? l->space->max_bytes : SEARCH_BYTES_MAX;
-    l->left = max_bytes;
-    uint32_t source = SEARCH_NO_SOURCE;
-    for (vec_each(candidate, cand, &l->candidates)) {
-        if (stop_asked(l)) return;
-        if (cand->sources.p[0] != source) {
-            source = cand->sources.p[0];
-            l->share_left = max_bytes / l->space->n_sources;
-        }
-        cand->later = !load(l, cand, l->share_left < l->left ? l->share_left : l->left);
-    }
-    str reason =
-        str_fmt(l->scratch, "not read: budget of " STR_FMT, STR_ARG(size_text(l->scratch, max_bytes)));
-    for (vec_each(candidate, cand, &l->candidates)) {
-        if (!cand->later) continue;
-        if (stop_asked(l)) return;
-        if (!load(l, cand, l->left)) cut(l, cand, true, reason);
-    }
-}
-
-// --- The corpus ---
+    uint32_t was; // its number while it was loaded
+} placed;
 
 static int by_name(const void *a, const void *b) {
     const file_name *x = a, *y = b;
@@ -361,7 +69,7 @@ static int by_name(const void *a, const void *b) {
 }
 
 static int by_first_name(const void *a, const void *b) {
-    return by_name(((const corpus_file *)a)->names, ((const corpus_file *)b)->names);
+    return by_name(((const placed *)a)->file.names, ((const placed *)b)->file.names);
 }
 
 static int by_reason(const void *a, const void *b) {
@@ -371,81 +79,355 @@ static int by_reason(const void *a, const void *b) {
     return order ? order : (x->source > y->source) - (x->source < y->source);
 }
 
-static void finish(loader *l) {
-    search_corpus *c = l->c;
-    if (c->cuts.n > 1) qsort(c->cuts.p, c->cuts.n, sizeof *c->cuts.p, by_reason);
-    c->n_files = l->files.n;
-    c->files = NEW_N(c->a, corpus_file, c->n_files);
-    for (size_t i = 0; i < c->n_files; i++) {
-        loaded *from = &l->files.p[i];
-        file_name *names = NEW_N(c->a, file_name, from->names.n);
-        memcpy(names, from->names.p, from->names.n * sizeof *names);
-        qsort(names, from->names.n, sizeof *names, by_name);
-        c->files[i] = from->file;
-        c->files[i].names = names;
-        c->files[i].n_names = (uint32_t)from->names.n;
-    }
-    if (c->n_files > 1) qsort(c->files, c->n_files, sizeof *c->files, by_first_name);
+static int by_track(const void *a, const void *b) {
+    return str_cmp(((const corpus_track *)a)->path, ((const corpus_track *)b)->path);
 }
 
-static dep_status fill(search_corpus *c, arena *scratch, arena *turn, const search_space *space,
-                       dep_err *err) {
-    loader l = {.c = c, .scratch = scratch, .turn = turn, .space = space};
-    l.max_file = space->max_file ? space->max_file : SEARCH_FILE_MAX;
-    if (l.max_file > FILE_BYTES_CEILING) l.max_file = FILE_BYTES_CEILING;
-    c->n_sources = space->n_sources;
-    c->sources = NEW_N(c->a, str, space->n_sources);
-    l.excludes = NEW_N(scratch, walk_exclude *, space->n_sources);
-    for (size_t i = 0; i < space->n_sources; i++) {
-        c->sources[i] = str_dup(c->a, space->sources[i].name);
-        TRY(walk_excludes(scratch, &space->sources[i], &l.excludes[i], err));
+static placed *place_files(loader *l) {
+    placed *all = NEW_N(l->scratch, placed, l->files.n + 1);
+    bool sorted = true;
+    for (size_t i = 0; i < l->files.n; i++) {
+        loaded *from = &l->files.p[i];
+        if (from->names.n > 1) qsort(from->names.p, from->names.n, sizeof *from->names.p, by_name);
+        all[i] = (placed){.file = from->file, .was = (uint32_t)i};
+        all[i].file.names = from->names.p;
+        all[i].file.n_names = (uint32_t)from->names.n;
+        sorted = sorted && (i == 0 || by_first_name(&all[i - 1], &all[i]) <= 0);
     }
-    walk_result walked = {0};
-    TRY(walk_sources(scratch, space, &c->limits, &walked, err));
-    for (vec_each(cut_item, item, &walked.cuts)) {
-        cut_item kept = *item;
-        kept.reason = str_dup(c->a, kept.reason);
-        kept.path = str_dup(c->a, kept.path);
-        vec_push(c->a, &c->cuts, kept);
+    if (!sorted) qsort(all, l->files.n, sizeof *all, by_first_name);
+    uint32_t *now = NEW_N(l->scratch, uint32_t, l->files.n + 1);
+    for (size_t i = 0; i < l->files.n; i++) now[all[i].was] = (uint32_t)i + 1;
+    for (size_t i = 0; i < l->candidates.n; i++)
+        if (l->tracks[i].file) l->tracks[i].file = now[l->tracks[i].file - 1];
+    return all;
+}
+
+// The slabs that hold the files, each counted once.
+static bool take_slabs(corpus_data *d) {
+    size_t live = 0, used = 0;
+    slab *last = NULL;
+    for (size_t i = 0; i < d->n_files; i++) {
+        slab *s = d->files[i].in;
+        live += d->files[i].folded.n + 1;
+        if (s == last) continue;
+        last = s;
+        bool has = false;
+        for (size_t k = d->slabs.n; k && !has; k--) has = d->slabs.p[k - 1] == s;
+        if (has) continue;
+        if (!slab_list_add(&d->slabs, slab_take(s))) return false;
+        used += s->used;
     }
-    c->cancelled = walked.cancelled;
-    gather(&l, walked.files.p, walked.files.n);
-    if (!c->cancelled) load_all(&l);
-    finish(&l);
+    d->dead = used > live ? used - live : 0;
+    return true;
+}
+
+static uint8_t logarithm(uint32_t n) {
+    unsigned e = 31 - (unsigned)__builtin_clz(n + 1);
+    return (uint8_t)(e * 8 + (((uint64_t)(n + 1) << 3 >> e) & 7));
+}
+
+static byte_pairs *make_pairs(loader *l) {
+    if (l->cost < PAIRS_MIN) return NULL;
+    byte_pairs *p = NEW(l->names, byte_pairs);
+    // Most was taken over: so are the figures.
+    if (l->old && l->old->pairs && l->old->cost / 2 > l->counted) {
+        *p = *l->old->pairs;
+        return p;
+    }
+    for (size_t i = 0; i < 256; i++) {
+        uint32_t sum = 0;
+        for (size_t k = 0; k < 256; k++) {
+            p->pair[i << 8 | k] = logarithm(l->pairs[i << 8 | k]);
+            sum += l->pairs[i << 8 | k];
+        }
+        p->one[i] = logarithm(sum);
+    }
+    return p;
+}
+
+static void seal(loader *l, corpus_data *d) {
+    slab *last = l->slabs.n ? l->slabs.p[l->slabs.n - 1] : NULL;
+    if (!last) return;
+    slab_seal(last);
+    d->tail = slab_take(last);
+}
+
+static dep_status no_memory(corpus_data *d, dep_err *err) {
+    corpus_drop(d);
+    return err_set(err, DEP_ERR_NOMEM, "out of memory");
+}
+
+// What the loader holds, as a version. Nothing of an arena is asked for once the memory of malloc is held.
+static dep_status finish(loader *l, corpus_names *names, corpus_data **ret, dep_err *err) {
+    if (l->cuts.n > 1) qsort(l->cuts.p, l->cuts.n, sizeof *l->cuts.p, by_reason);
+    placed *files = place_files(l);
+    byte_pairs *pairs = make_pairs(l);
+    str *sources = NEW_N(l->names, str, l->space->n_sources);
+    for (size_t i = 0; i < l->space->n_sources; i++)
+        sources[i] = str_dup(l->names, l->space->sources[i].name);
+    linked_dir *dirs = NEW_N(l->names, linked_dir, l->dirs.n);
+    if (l->dirs.n) memcpy(dirs, l->dirs.p, l->dirs.n * sizeof *dirs);
+
+    corpus_data *d = calloc(1, sizeof *d);
+    if (!d) return err_set(err, DEP_ERR_NOMEM, "out of memory");
+    *d = (corpus_data){.sources = sources,
+                       .n_sources = l->space->n_sources,
+                       .n_files = l->files.n,
+                       .n_tracks = l->cancelled ? 0 : l->candidates.n,
+                       .dirs = dirs,
+                       .n_dirs = l->dirs.n,
+                       .cuts = l->cuts,
+                       .pairs = pairs,
+                       .cost = l->cost,
+                       .all_fit = l->left_out == 0,
+                       .cancelled = l->cancelled};
+    atomic_init(&d->refs, 1);
+    d->files = malloc((d->n_files + 1) * sizeof *d->files);
+    d->tracks = malloc((d->n_tracks + 1) * sizeof *d->tracks);
+    if (!d->files || !d->tracks) return no_memory(d, err);
+    for (size_t i = 0; i < d->n_files; i++) d->files[i] = files[i].file;
+    if (d->n_tracks) memcpy(d->tracks, l->tracks, d->n_tracks * sizeof *d->tracks);
+    bool sorted = true;
+    for (size_t i = 1; i < d->n_tracks && sorted; i++)
+        sorted = by_track(&d->tracks[i - 1], &d->tracks[i]) < 0;
+    if (!sorted) qsort(d->tracks, d->n_tracks, sizeof *d->tracks, by_track);
+    if (!take_slabs(d)) return no_memory(d, err);
+    seal(l, d);
+    atomic_fetch_add_explicit(&names->refs, 1, memory_order_relaxed);
+    d->names = names;
+    *ret = d;
     return DEP_OK;
 }
 
+// --- A whole version ---
+
+typedef struct {
+    loader *l;
+    const walk_watch *watch;
+} entering;
+
+static void enter(void *ctx, str path, int fd, bool linked, const struct stat *st) {
+    entering *e = ctx;
+    if (linked)
+        vec_push(e->l->scratch, &e->l->dirs,
+                 ((linked_dir){.path = str_dup(e->l->names, path), .dev = st->st_dev, .ino = st->st_ino}));
+    e->watch->enter(e->watch->ctx, path, fd, linked, st);
+}
+
+static dep_status fill(loader *l, corpus_names *names, const search_limits *limits, const walk_watch *watch,
+                       corpus_data **ret, dep_err *err) {
+    const search_space *space = l->space;
+    l->max_file = space->max_file ? space->max_file : SEARCH_FILE_MAX;
+    if (l->max_file > CORPUS_FILE_CEILING) l->max_file = CORPUS_FILE_CEILING;
+    l->now_ms = sys_clock_real()->now_ms(sys_clock_real()->ctx);
+    l->pairs = NEW_N(l->scratch, uint32_t, 65536);
+    l->excludes = NEW_N(l->scratch, walk_exclude *, space->n_sources);
+    for (size_t i = 0; i < space->n_sources; i++)
+        TRY(walk_excludes(l->scratch, &space->sources[i], &l->excludes[i], err));
+    walk_result walked = {0};
+    entering e = {.l = l, .watch = watch};
+    walk_watch mine = {.stat = watch && watch->stat, .enter = enter, .ctx = &e};
+    TRY(walk_sources_for(l->scratch, space, limits, watch ? &mine : NULL, &walked, err));
+    for (vec_each(cut_item, item, &walked.cuts)) {
+        cut_item kept = *item;
+        kept.reason = str_dup(l->names, kept.reason);
+        kept.path = str_dup(l->names, kept.path);
+        vec_push(l->names, &l->cuts, kept);
+    }
+    l->cancelled = walked.cancelled;
+    loader_gather(l, walked.files.p, walked.files.n);
+    if (!l->cancelled) TRY(loader_load_all(l));
+    return finish(l, names, ret, err);
+}
+
+static void release_loader(void *p) {
+    drop_slabs(&((loader *)p)->slabs);
+}
+
 // The three arenas under one unwind target each: an allocation failure in any of them ends here.
-static dep_status fill_caught_turn(search_corpus *c, arena *scratch, arena *turn, const search_space *space,
-                                   dep_err *err) {
-    ARENA_CATCH(turn, err);
-    return fill(c, scratch, turn, space, err);
+typedef struct {
+    const search_space *space;
+    const search_limits *limits;
+    const corpus_data *old;
+    const walk_watch *watch;
+    const corpus_track *track; // only this one is read anew; NULL: all
+    corpus_names *names;
+    arena *scratch, *turn;
+    bool judged;
+} load_order;
+
+static dep_status reload(loader *l, const load_order *o, corpus_data **ret, dep_err *err);
+
+static dep_status load_caught_turn(const load_order *o, corpus_data **ret, dep_err *err) {
+    ARENA_CATCH(o->turn, err);
+    loader *l = NEW(o->scratch, loader);
+    *l = (loader){.names = o->track ? o->scratch : o->names->a,
+                  .scratch = o->scratch,
+                  .turn = o->turn,
+                  .space = o->space,
+                  .old = o->old,
+                  .judged = o->judged,
+                  .err = err};
+    arena_defer(o->scratch, release_loader, l);
+    return o->track ? reload(l, o, ret, err) : fill(l, o->names, o->limits, o->watch, ret, err);
 }
 
-static dep_status fill_caught(search_corpus *c, arena *scratch, arena *turn, const search_space *space,
-                              dep_err *err) {
-    ARENA_CATCH(scratch, err);
-    return fill_caught_turn(c, scratch, turn, space, err);
+static dep_status load_caught_scratch(const load_order *o, corpus_data **ret, dep_err *err) {
+    ARENA_CATCH(o->scratch, err);
+    return load_caught_turn(o, ret, err);
 }
 
-static dep_status fill_whole(search_corpus *c, arena *scratch, arena *turn, const search_space *space,
+static dep_status load_caught(const load_order *o, corpus_data **ret, dep_err *err) {
+    ARENA_CATCH(o->names->a, err);
+    return load_caught_scratch(o, ret, err);
+}
+
+static dep_status load_in_order(load_order *o, corpus_data **ret, dep_err *err) {
+    o->scratch = arena_new();
+    o->turn = arena_new();
+    dep_status status = o->track ? load_caught_scratch(o, ret, err) : load_caught(o, ret, err);
+    arena_free(o->turn);
+    arena_free(o->scratch);
+    return status;
+}
+
+dep_status corpus_load(const search_space *space, const search_limits *limits, const corpus_data *old,
+                       bool judged, const walk_watch *watch, corpus_data **ret, dep_err *err) {
+    corpus_names *names = calloc(1, sizeof *names);
+    if (!names) return err_set(err, DEP_ERR_NOMEM, "out of memory");
+    atomic_init(&names->refs, 1);
+    names->a = arena_new();
+    load_order o = {
+        .space = space, .limits = limits, .old = old, .judged = judged, .watch = watch, .names = names};
+    dep_status status = load_in_order(&o, ret, err);
+    names_drop(names);
+    return status;
+}
+
+// --- One file anew ---
+
+// The candidate that the file is; false when it is more than one.
+static bool as_candidate(loader *l, const corpus_file *f, str path) {
+    candidate c = {.path = path};
+    for (uint32_t i = 0; i < f->n_names; i++) {
+        if (!str_eq(f->names[i].path, path)) return false;
+        vec_push(l->scratch, &c.sources, f->names[i].source);
+    }
+    vec_push(l->scratch, &l->candidates, c);
+    return true;
+}
+
+static dep_status replace(loader *l, const corpus_data *old, const corpus_track *track, corpus_data **ret,
+                          dep_err *err) {
+    corpus_data *d = calloc(1, sizeof *d);
+    if (!d) return err_set(err, DEP_ERR_NOMEM, "out of memory");
+    *d = *old;
+    atomic_init(&d->refs, 1);
+    d->slabs = (slabs){0};
+    d->tail = NULL;
+    atomic_fetch_add_explicit(&d->names->refs, 1, memory_order_relaxed);
+    d->files = malloc((d->n_files + 1) * sizeof *d->files);
+    d->tracks = malloc((d->n_tracks + 1) * sizeof *d->tracks);
+    if (!d->files || !d->tracks) return no_memory(d, err);
+    memcpy(d->files, old->files, d->n_files * sizeof *d->files);
+    memcpy(d->tracks, old->tracks, d->n_tracks * sizeof *d->tracks);
+    corpus_file *f = &d->files[track->file - 1];
+    size_t was = f->folded.n > f->bytes ? f->folded.n : f->bytes;
+    const file_name *names = f->names;
+    uint32_t n_names = f->n_names;
+    *f = l->files.p[0].file;
+    f->names = names;
+    f->n_names = n_names;
+    corpus_track *t = &d->tracks[track - old->tracks];
+    str path = t->path;
+    *t = l->tracks[0];
+    t->path = path;
+    t->file = track->file;
+    d->cost = d->cost - was + l->cost;
+    if (!take_slabs(d)) return no_memory(d, err);
+    seal(l, d);
+    *ret = d;
+    return DEP_OK;
+}
+
+static dep_status reload(loader *l, const load_order *o, corpus_data **ret, dep_err *err) {
+    const search_space *space = l->space;
+    const corpus_track *track = o->track;
+    const corpus_data *old = o->old;
+    size_t max_bytes = space->max_bytes ? space->max_bytes : SEARCH_BYTES_MAX;
+    l->max_file = space->max_file ? space->max_file : SEARCH_FILE_MAX;
+    if (l->max_file > CORPUS_FILE_CEILING) l->max_file = CORPUS_FILE_CEILING;
+    l->now_ms = sys_clock_real()->now_ms(sys_clock_real()->ctx);
+    l->old = NULL; // nothing is taken over
+    if (!as_candidate(l, &old->files[track->file - 1], track->path)) return DEP_OK;
+    l->tracks = NEW(l->scratch, corpus_track);
+    l->n_slots = 4;
+    l->slots = NEW_N(l->scratch, slot, l->n_slots);
+    l->pairs = NEW_N(l->scratch, uint32_t, 65536);
+    l->excludes = NEW_N(l->scratch, walk_exclude *, space->n_sources);
+    if (old->tail && !slab_list_add(&l->slabs, slab_take(old->tail)))
+        return err_set(err, DEP_ERR_NOMEM, "out of memory");
+    if (old->cost > max_bytes || !loader_load(l, l->candidates.p, max_bytes - old->cost)) return DEP_OK;
+    TRY(l->fault);
+    if (l->files.n != 1 || l->cuts.n || l->tracks[0].several || l->tracks[0].linked) return DEP_OK;
+    return replace(l, old, track, ret, err);
+}
+
+dep_status corpus_reload(const search_space *space, const search_limits *limits, const corpus_data *old,
+                         const corpus_track *track, corpus_data **ret, dep_err *err) {
+    *ret = NULL;
+    // What is said of a file, or stands under several names, concerns more than one place.
+    if (!track->file || track->notes.n || track->linked || track->several || !old->all_fit) return DEP_OK;
+    load_order o = {.space = space, .limits = limits, .old = old, .track = track};
+    return load_in_order(&o, ret, err);
+}
+
+// --- What a search sees ---
+
+enum { JUDGE_TRIES = 4 }; // loads during which the epoch changed
+
+// A version for one search alone. What was refused while it was read is refused: with an epoch the answers
+// are those of its beginning, so it must be the same at the end.
+static dep_status load_alone(const search_space *space, const search_limits *limits, corpus_data **ret,
                              dep_err *err) {
-    ARENA_CATCH(c->a, err);
-    return fill_caught(c, scratch, turn, space, err);
+    for (int tries = 0; tries < JUDGE_TRIES; tries++) {
+        uint64_t epoch = space->epoch ? space->epoch(space->ctx) : 0;
+        corpus_data *d = NULL;
+        TRY(corpus_load(space, limits, NULL, false, NULL, &d, err));
+        if (!space->epoch || space->epoch(space->ctx) == epoch) {
+            *ret = d;
+            return DEP_OK;
+        }
+        corpus_drop(d);
+    }
+    return err_set(err, DEP_ERR_BUSY, "what may be searched changes faster than it can be read; try again");
+}
+
+static void drop_deferred(void *d) {
+    corpus_drop(d);
 }
 
 dep_status search_open_with(const search_space *space, const search_limits *limits, search_corpus **ret,
                             dep_err *err) {
-    arena *a = arena_new(), *scratch = arena_new(), *turn = arena_new();
+    corpus_data *d = NULL;
+    const char *notice = NULL;
+    TRY(space->cache ? cache_open(space, limits, &d, &notice, err) : load_alone(space, limits, &d, err));
+    arena *a = arena_new();
+    arena_defer(a, drop_deferred, d);
     search_corpus *c = NEW(a, search_corpus);
-    *c = (search_corpus){.a = a, .limits = *limits, .ask = space->cancelled, .ctx = space->ctx};
-    dep_status status = fill_whole(c, scratch, turn, space, err);
-    arena_free(turn);
-    arena_free(scratch);
-    if (status != DEP_OK) {
-        arena_free(a);
-        return status;
-    }
+    *c = (search_corpus){.a = a,
+                         .data = d,
+                         .sources = d->sources,
+                         .n_sources = d->n_sources,
+                         .files = d->files,
+                         .n_files = d->n_files,
+                         .cuts = d->cuts,
+                         .pairs = d->pairs,
+                         .cancelled = d->cancelled,
+                         .limits = *limits,
+                         .ask = space->cancelled,
+                         .ctx = space->ctx,
+                         .notice = notice ? str_z(notice) : (str){0}};
     *ret = c;
     return DEP_OK;
 }
@@ -456,35 +438,4 @@ dep_status search_open(const search_space *space, search_corpus **ret, dep_err *
 
 void search_close(search_corpus *c) {
     if (c) arena_free(c->a);
-}
-
-// --- Looking things up ---
-
-str corpus_original(const corpus_file *f, uint32_t line) {
-    size_t from = 0;
-    if (f->same_starts) {
-        from = f->starts[line];
-    } else {
-        for (uint32_t i = 0; i < line && from < f->text.n; i++) {
-            const char *lf = memchr(f->text.p + from, '\n', f->text.n - from);
-            from = lf ? (size_t)(lf - f->text.p) + 1 : f->text.n;
-        }
-    }
-    str rest = str_sub(f->text, from, f->text.n);
-    size_t end = str_chr(rest, '\n');
-    if (end != SIZE_MAX) rest.n = end;
-    if (rest.n && rest.p[rest.n - 1] == '\r') rest.n--;
-    return rest;
-}
-
-uint32_t corpus_section(const corpus_file *f, uint32_t line) {
-    uint32_t low = 0, high = f->n_heads;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (f->heads[mid].first <= line)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
 }

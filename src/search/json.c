@@ -56,5 +56,6 @@ void search_json(buf *out, const search_result *r) {
     jw_end_arr(&w);
     if (r->ignored_terms) jw_kint(&w, S("ignored_terms"), (int64_t)r->ignored_terms);
     if (r->cancelled) jw_kbool(&w, S("cancelled"), true);
+    if (r->notice.n) jw_kstr(&w, S("notice"), r->notice);
     jw_end_obj(&w);
 }

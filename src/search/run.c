@@ -67,7 +67,9 @@ static void select_files(run *r) {
         }
     }
     // The name that passed may be another than the one the corpus is sorted by.
-    if (r->n_files > 1) qsort(r->files, r->n_files, sizeof *r->files, by_name);
+    bool sorted = true;
+    for (size_t i = 0; i < r->n_files && sorted; i++) sorted = r->files[i].name == r->files[i].file->names;
+    if (!sorted) qsort(r->files, r->n_files, sizeof *r->files, by_name);
 }
 
 // --- Hits ---
@@ -80,7 +82,10 @@ static str trail(arena *a, const corpus_file *f, uint32_t line) {
     for (; at && n < HEADING_LEVELS; at = f->heads[at - 1].parent) chain[n++] = at;
     buf b = buf_new(a, 0);
     while (n) {
-        str title = heading_title(a, f->text, &f->heads[chain[--n] - 1]);
+        heading h = f->heads[chain[--n] - 1];
+        str text = corpus_text(a, f, h.at, (size_t)h.at + h.n);
+        h.at = 0;
+        str title = heading_title(a, text, &h);
         if (title.n == 0) continue;
         if (b.n) buf_add(&b, S(" > "));
         buf_add(&b, title);
@@ -100,9 +105,9 @@ static void add_context(arena *a, const corpus_file *f, uint32_t line, size_t co
            after = context < left ? context : left;
     str *lines = NEW_N(a, str, before + after);
     for (size_t i = 0; i < before; i++)
-        lines[i] = cut_start(a, corpus_original(f, line - (uint32_t)(before - i)));
+        lines[i] = cut_start(a, corpus_original(a, f, line - (uint32_t)(before - i)));
     for (size_t i = 0; i < after; i++)
-        lines[before + i] = cut_start(a, corpus_original(f, line + 1 + (uint32_t)i));
+        lines[before + i] = cut_start(a, corpus_original(a, f, line + 1 + (uint32_t)i));
     hit->before = lines;
     hit->n_before = before;
     hit->after = lines + before;
@@ -114,7 +119,7 @@ static void add_hit(const run *r, arena *a, const scan_result *scan, const ranke
     const line_hit *l = &scan->lines.p[ranked->line];
     const selected_file *in = &r->files[l->file];
     const term_hit *match = &scan->hits.p[l->first + ranked->best];
-    str text = cut_around(r->scratch, corpus_original(in->file, l->line), match->at);
+    str text = cut_around(r->scratch, corpus_original(r->scratch, in->file, l->line), match->at);
     search_hit hit = {
         .source = str_dup(a, r->c->sources[in->name->source]),
         .path = str_dup(a, in->name->path),
@@ -180,7 +185,7 @@ static dep_status find(run *r, found *f, dep_err *err) {
     TRY(find_source(r, err));
     TRY(compile_path(r, err));
     select_files(r);
-    scan_naive(r->scratch, &f->terms, r->files, r->n_files, r->c, &f->scan);
+    scan_lines(r->scratch, &f->terms, r->files, r->n_files, r->c, &f->scan);
     size_t limit = r->q->limit ? r->q->limit : SEARCH_LIMIT_DEFAULT;
     if (limit > f->scan.lines.n) limit = f->scan.lines.n;
     f->ranked = NEW_N(r->scratch, ranked_line, limit);
@@ -199,6 +204,7 @@ static dep_status answer_caught(const run *r, arena *a, const found *f, search_r
     result.cancelled = r->c->cancelled || f->scan.cancelled;
     result.totals.at_least = result.cancelled;
     result.ignored_terms = f->terms.ignored;
+    result.notice = str_dup(a, r->c->notice);
     add_cuts(r, a, &f->scan, &result);
     *ret = result;
     return DEP_OK;

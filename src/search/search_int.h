@@ -1,12 +1,14 @@
 // search_int: what the files of this room share. The stages of a search are separate so that each can be
 // replaced and tested alone: walk (names) → corpus (text, folded text, headings) → terms (of a query) → scan
-// (matching lines with counts per term) → rank (order) → cut (what is shown). The naive scanner stays as the
-// oracle of faster ones: it defines which lines match. A corpus does not change after search_open, so any
-// number of threads may run queries on it.
+// (matching lines with counts per term) → rank (order) → cut (what is shown). The naive scanner of the tests
+// is the oracle of the one here: it defines which lines match. What a corpus holds does not change after it
+// was made, so any number of threads may run queries on it; a changed file makes a new version of the corpus
+// that shares all else with the one before.
 #pragma once
 #include <deputy/arena.h>
 #include <deputy/glob.h>
 #include <deputy/search.h>
+#include <stdatomic.h>
 
 // --- Limits: members, so that tests can use small ones. ---
 typedef struct {
@@ -28,10 +30,36 @@ static const search_limits search_limits_default = {
 enum : uint32_t { SEARCH_NO_SOURCE = UINT32_MAX };
 
 // --- Walk: which files a source has, by name. Nothing is opened but directories. ---
+// By what a file is known again without opening it.
+typedef struct {
+    dev_t dev;
+    ino_t ino; // 0: not known
+    off_t size;
+    struct timespec mtime, ctime;
+} file_sig;
+
+static inline file_sig sig_of(const struct stat *st) {
+    return (file_sig){st->st_dev, st->st_ino, st->st_size, st->st_mtim, st->st_ctim};
+}
+static inline bool sig_eq(const file_sig *a, const file_sig *b) {
+    return a->dev == b->dev && a->ino == b->ino && a->size == b->size && a->mtime.tv_sec == b->mtime.tv_sec &&
+           a->mtime.tv_nsec == b->mtime.tv_nsec && a->ctime.tv_sec == b->ctime.tv_sec &&
+           a->ctime.tv_nsec == b->ctime.tv_nsec;
+}
+
 typedef struct {
     uint32_t source;
     str path;
+    file_sig sig; // with walk_watch.stat, of what is no link; else not known
 } walk_file;
+
+// For a corpus that is kept: who wants to hear of changes later.
+typedef struct {
+    bool stat; // what each file looks like, asked of the directory that was listed
+    // A directory that is about to be listed or gone through: what changes in it from now on matters.
+    void (*enter)(void *ctx, str path, int fd, bool linked, const struct stat *st);
+    void *ctx;
+} walk_watch;
 
 // Something that was not searched, or not as expected. In a corpus: by reason, path and source.
 typedef struct {
@@ -51,6 +79,9 @@ typedef struct {
 // Errors: INVALID for a pattern or an encoding that may not be, naming source and reason.
 [[nodiscard]] dep_status walk_sources(arena *a, const search_space *space, const search_limits *limits,
                                       walk_result *ret, dep_err *err);
+// watch: NULL, or as above.
+[[nodiscard]] dep_status walk_sources_for(arena *a, const search_space *space, const search_limits *limits,
+                                          const walk_watch *watch, walk_result *ret, dep_err *err);
 // The path of an open descriptor relative to root, as the kernel knows it; false when that is not below root
 // or cannot be told.
 bool walk_real_path(arena *a, int root, int fd, str *ret);
@@ -89,48 +120,176 @@ void headings_find(arena *a, str path, str text, heading_list *ret);
 // One heading without its markup, on one line, at most HEADING_CHARS code points.
 str heading_title(arena *a, str text, const heading *h);
 
+// --- Slabs: memory of texts. ---
+enum : size_t { SLAB_TAIL = 128 }; // bytes that may be read behind the last text
+
+typedef struct slab_block slab_block;
+typedef struct {
+    atomic_uint refs;
+    char *text;
+    size_t used, cap;   // of text
+    slab_block *blocks; // what else belongs to the texts
+    size_t held;        // bytes of them
+} slab;
+
+typedef struct {
+    slab **p; // of malloc
+    size_t n, cap;
+} slabs;
+
+slab *slab_new(size_t cap); // NULL: no memory
+slab *slab_take(slab *s);
+void slab_drop(slab *s);
+bool slab_fits(const slab *s, size_t n);
+const char *slab_add(slab *s, str text); // which fits
+void *slab_block_new(slab *s, size_t n); // NULL: no memory
+void slab_seal(slab *s);                 // what is in it may be read by others from now on
+size_t slab_size(const slab *s);
+bool slab_list_add(slabs *list, slab *s); // false: no memory; the slab is given back then
+
 // --- Corpus. ---
 typedef struct {
     uint32_t source;
     str path;
 } file_name;
 
+// A piece of text that folding changed by more than its capitals.
+typedef struct {
+    uint32_t folded, original; // where it begins
+    uint32_t pool;             // its original, in the file's pool
+    uint16_t n_folded, n_original;
+} patch;
+
 typedef struct {
     const file_name *names; // by source, then path: one file reached by several names is one file
-    uint32_t n_names;
-    size_t bytes; // read from the file
-    str text;     // the original, valid UTF-8
-    str folded;   // line i of it is line i of text
+    slab *in;               // its memory
+    str folded;             // line i of it is line i of the original
     // Line i is folded[starts[i], starts[i + 1] - 1), its line feed left out.
     const uint32_t *starts;
-    uint32_t n_lines;
-    bool same_starts; // every byte stands where it stood in the original
     const heading *heads;
-    uint32_t n_heads;
+    size_t bytes;         // read from the file
     uint64_t chain_bytes; // over the sections: bytes of all heading lines above each
+    uint32_t n_lines, n_heads, n_names;
+    // The original: whole, or the folded text with what is different in it.
+    uint32_t n_text, n_patches;
+    str text;
+    const patch *patches;
+    const char *pool;
+    const uint8_t *capitals; // a bit for each folded byte; NULL: none
 } corpus_file;
 
+// How often bytes and pairs of bytes stand in a corpus: logarithms, eight to a doubling.
+typedef struct {
+    uint8_t one[256];
+    uint8_t pair[65536];
+} byte_pairs;
+
+// What is known of one path.
+typedef struct {
+    str path;
+    file_sig sig;    // of what was read; not known: it was not
+    uint32_t source; // the first one that has it
+    uint32_t file;   // number in files, counted from 1; 0: no text
+    bool linked;     // links led to it: no change of its own directory tells of it
+    bool several;    // it has several names, and may be written through another
+    bool fresh;      // it was changed so shortly before it was read that a later change may look the same
+    bool refused;    // by the caller
+    cut_items notes; // what is to be said of its text
+} corpus_track;
+
+typedef struct {
+    str path;
+    dev_t dev;
+    ino_t ino;
+} linked_dir;
+
+// The names of a corpus, shared by its versions.
+typedef struct {
+    atomic_uint refs;
+    arena *a;
+} corpus_names;
+
+// One version of a corpus.
+typedef struct {
+    atomic_uint refs;
+    corpus_names *names; // holds everything that is not of malloc
+    str *sources;
+    size_t n_sources;
+    corpus_file *files; // of malloc; by source and path of their first name
+    size_t n_files;
+    corpus_track *tracks; // of malloc; by path
+    size_t n_tracks;
+    linked_dir *dirs; // reached through links
+    size_t n_dirs;
+    slabs slabs;
+    slab *tail; // what changed files are added to; NULL: none
+    cut_items cuts;
+    byte_pairs *pairs; // NULL: the corpus is small
+    size_t cost;       // of the budget
+    size_t dead;       // bytes in the slabs that belong to former versions of files
+    bool all_fit;      // nothing was left out for the budget
+    bool cancelled;
+} corpus_data;
+
+// What one search sees.
 struct search_corpus {
     arena *a;
-    str *sources; // names
+    corpus_data *data;
+    const str *sources; // names
     size_t n_sources;
-    corpus_file *files; // by source and path of their first name
+    const corpus_file *files;
     size_t n_files;
     cut_items cuts;
+    const byte_pairs *pairs;
     bool cancelled;
     search_limits limits;
     bool (*ask)(void *ctx);
     void *ctx;
+    str notice;
 };
+
+// Offsets within a file are 32 bits, and folding makes text up to eleven times longer.
+enum : size_t { CORPUS_FILE_CEILING = (size_t)256 << 20 };
 
 [[nodiscard]] dep_status search_open_with(const search_space *space, const search_limits *limits,
                                           search_corpus **ret, dep_err *err);
 
+// --- load.c, corpus.c: making a version. ---
+// old: whose files are taken over where they look the same; may be NULL. judged: what the caller refuses has
+// not changed since old was made.
+[[nodiscard]] dep_status corpus_load(const search_space *space, const search_limits *limits,
+                                     const corpus_data *old, bool judged, const walk_watch *watch,
+                                     corpus_data **ret, dep_err *err);
+// The version after `old` in which one file is read anew. *ret NULL: it takes corpus_load to tell.
+[[nodiscard]] dep_status corpus_reload(const search_space *space, const search_limits *limits,
+                                       const corpus_data *old, const corpus_track *track, corpus_data **ret,
+                                       dep_err *err);
+corpus_data *corpus_take(corpus_data *d);
+void corpus_drop(corpus_data *d);
+size_t corpus_size(const corpus_data *d);
+const corpus_track *corpus_track_of(const corpus_data *d, str path);
+
+// --- cache.c: versions that are kept. ---
+enum : size_t { SEARCH_DEAD_MIN = (size_t)4 << 20 }; // bytes of former texts that are put up with in any case
+search_cache *search_cache_new_with(arena *a, size_t max_bytes, size_t max_entries);
+void search_cache_blind(search_cache *c); // changes are not told: every file is looked at
+size_t search_cache_size(search_cache *c, size_t *corpora);
+// A version that is right now, counted for the caller. notice: how changes are found, where that is slow.
+[[nodiscard]] dep_status cache_open(const search_space *space, const search_limits *limits, corpus_data **ret,
+                                    const char **notice, dep_err *err);
+
+// --- text.c: one file. ---
+// Folds a valid text, finds its lines and headings, and puts all of it into the last slab of `to` or a new
+// one.
+[[nodiscard]] dep_status corpus_keep(arena *turn, str path, str text, slabs *to, corpus_file *f,
+                                     dep_err *err);
 static inline str corpus_line(const corpus_file *f, uint32_t line) {
     return str_n(f->folded.p + f->starts[line], f->starts[line + 1] - 1 - f->starts[line]);
 }
+// A part of the original text, in the arena or in the corpus.
+str corpus_text(arena *a, const corpus_file *f, size_t from, size_t to);
 // The original line, without its line end.
-str corpus_original(const corpus_file *f, uint32_t line);
+str corpus_original(arena *a, const corpus_file *f, uint32_t line);
 // The section that a line belongs to: the number of the last heading at or above it, counted from 1; 0 before
 // the first.
 uint32_t corpus_section(const corpus_file *f, uint32_t line);
@@ -198,7 +357,11 @@ typedef struct {
     bool cancelled;
 } scan_result;
 
-void scan_naive(arena *a, const term_list *terms, const selected_file *files, size_t n,
+// What stands at `at`, where the term's stem does: counted in *hit. False: it is neither the term nor another
+// form of it. exact: the whole term stands there.
+bool count_occurrence(const term *t, str s, size_t at, bool exact, term_hit *hit);
+
+void scan_lines(arena *a, const term_list *terms, const selected_file *files, size_t n,
                 const search_corpus *c, scan_result *ret);
 
 // --- Rank. ---

@@ -8,6 +8,7 @@
 #include <deputy/utf8.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +44,9 @@ typedef struct {
     size_t entries, links;
     inode above[SEARCH_DEPTH_MAX + 2]; // the directories that the present one is in
     size_t n_above;
+    const walk_watch *watch;        // may be NULL
+    int open[SEARCH_DEPTH_MAX + 2]; // descriptors of those, while files are asked for what they look like
+    size_t n_open;
     inode forbidden; // of forbidden_dir below the root, when it is there
     bool has_forbidden;
     bool stop;
@@ -273,8 +277,11 @@ static bool list_place(walker *w, place *p, bool parent_linked, dir_entries *ret
     int fd = open_place(w, p, parent_linked, &st);
     if (fd < 0) return false;
     dep_err err = {0};
+    w->open[w->n_open++] = fd;
+    // Before the listing: what comes later is told.
+    if (w->watch) w->watch->enter(w->watch->ctx, p->path, fd, p->linked, &st);
     dep_status status = dir_list(w->a, fd, w->limits->entries - w->entries, ret, &err);
-    close(fd);
+    if (status != DEP_OK) close(w->open[--w->n_open]);
     if (status == DEP_ERR_LIMIT) {
         w->stop = true;
         cut(w, p->path, true, true, "too many directory entries: the walk stopped here");
@@ -303,6 +310,15 @@ static void take_file(walker *w, str path) {
         return;
     }
     vec_push(w->a, &w->out->files, (walk_file){.source = w->source, .path = path});
+}
+
+// What the file looks like by its name in the directory that is open. A link is left out: it leads elsewhere.
+static void add_sig(walker *w, str name) {
+    struct stat st;
+    if (!w->watch || !w->watch->stat || w->stop) return;
+    // The name came from a listing, with a NUL behind it.
+    if (fstatat(w->open[w->n_open - 1], name.p, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+        w->out->files.p[w->out->files.n - 1].sig = sig_of(&st);
 }
 
 static void walk_place(walker *w, str path, const bool *active, bool parent_linked, size_t depth);
@@ -339,10 +355,12 @@ static void take_entry(walker *w, const place *in, const dir_entry *e, size_t de
     } else if (e->type == DT_LNK) {
         take_link(w, in, path, active, depth);
     } else if (wanted(w, in->active, path)) {
-        if (e->type == DT_REG)
+        if (e->type == DT_REG) {
             take_file(w, path);
-        else
+            if (!in->linked) add_sig(w, e->name);
+        } else {
             cut(w, path, false, false, "not a regular file");
+        }
     }
 }
 
@@ -361,6 +379,7 @@ static void walk_place(walker *w, str path, const bool *active, bool parent_link
         take_entry(w, &p, e, depth + 1);
     }
     w->n_above--;
+    close(w->open[--w->n_open]);
 }
 
 // One step on the way to a prefix: judges the directory `in`, then the name of the next one. False: the way
@@ -369,6 +388,7 @@ static bool step_down(walker *w, place *in, bool *linked, str next, str path) {
     struct stat st;
     int fd = open_place(w, in, *linked, &st);
     if (fd < 0) return false;
+    if (w->watch) w->watch->enter(w->watch->ctx, in->path, fd, in->linked, &st);
     close(fd);
     *linked = in->linked;
     w->above[w->n_above++] = (inode){st.st_dev, st.st_ino};
@@ -485,10 +505,22 @@ static dep_status walk_source(walker *w, const search_source *s, dep_err *err) {
     return DEP_OK;
 }
 
+// Only when memory has ended in the middle of a walk is there one.
+static void close_open(void *p) {
+    walker *w = p;
+    while (w->n_open) close(w->open[--w->n_open]);
+}
+
 dep_status walk_sources(arena *a, const search_space *space, const search_limits *limits, walk_result *ret,
                         dep_err *err) {
+    return walk_sources_for(a, space, limits, NULL, ret, err);
+}
+
+dep_status walk_sources_for(arena *a, const search_space *space, const search_limits *limits,
+                            const walk_watch *watch, walk_result *ret, dep_err *err) {
     walker *w = NEW(a, walker);
-    *w = (walker){.a = a, .space = space, .limits = limits, .out = ret};
+    *w = (walker){.a = a, .space = space, .limits = limits, .watch = watch, .out = ret};
+    arena_defer(a, close_open, w);
     struct stat st;
     if (file_stat_at(space->root, forbidden_dir, FILE_NO_LINKS, &st, NULL) == DEP_OK) {
         w->forbidden = (inode){st.st_dev, st.st_ino};

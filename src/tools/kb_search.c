@@ -12,8 +12,10 @@ dep_status tool_kb_search(tool_ctx *c, dep_err *err) {
                         .n_sources = c->t->g->sources.n,
                         .max_bytes = (size_t)l->search_total_mib << 20,
                         .max_file = (size_t)l->search_file_mib << 20,
-                        .is_memory = workspace_is_memory,
+                        .memory_epoch = workspace_memory_epoch,
+                        .was_memory = workspace_was_memory,
                         .ctx = c->t->w,
+                        .cache = c->t->w->searches,
                         .cancelled = c->env->cancelled,
                         .cancel_ctx = c->env->ctx};
     search_space space = knowledge_space(c->turn, &o);

@@ -186,7 +186,7 @@ static void test_search_run__a_line_matches_when_its_folded_text_contains_a_term
             terms_parse(f->a, str_z(queries[q]), &terms);
             size_t want = 0;
             uint32_t lines = 0;
-            str rest = file->text, line;
+            str rest = corpus_text(f->a, file, 0, file->n_text), line;
             for (bool more = rest.n > 0; more; lines++) {
                 more = str_cut(rest, '\n', &line, &rest) && rest.n > 0;
                 str folded = utf8_fold(f->a, line);
@@ -196,7 +196,7 @@ static void test_search_run__a_line_matches_when_its_folded_text_contains_a_term
                 want += hit;
                 // Line by line or whole, folding gives the same lines.
                 if (!str_eq(folded, corpus_line(file, lines))) fail_msg("line %u folds differently", lines);
-                str shown = corpus_original(file, lines);
+                str shown = corpus_original(f->a, file, lines);
                 if (line.n && line.p[line.n - 1] == '\r') line.n--;
                 assert_true(str_eq(shown, line));
             }

@@ -1,8 +1,7 @@
 // scan_naive: finds the lines that hold a term, one memmem pass a term and file. Slow next to what can be
-// done, and kept because it is obvious: it defines which lines match and what is counted. Knows no order of
-// hits.
-#include "search/search_int.h"
-#include <deputy/utf8.h>
+// done, and kept because it is obvious: it is the oracle of the scanner in src/search/scan.c. Knows no order
+// of hits.
+#include "support/scan_naive.h"
 
 typedef struct {
     uint32_t line;
@@ -11,48 +10,6 @@ typedef struct {
 } occurrence; // of one term in one line
 
 typedef VEC(occurrence) occurrences;
-
-static bool is_word_char(uint32_t cp) {
-    if (cp < 0x80) return (cp >= 'a' && cp <= 'z') || (cp >= '0' && cp <= '9') || (cp >= 'A' && cp <= 'Z');
-    if (cp == UTF8_BAD || utf8_is_cjk(cp)) return false;
-    return utf8_is_letter(cp) || utf8_is_decimal(cp) || utf8_is_mark(cp);
-}
-
-static bool word_goes_on(str s, size_t at) {
-    return at < s.n && is_word_char(utf8_next(s, &at));
-}
-
-static bool word_came_before(str s, size_t at) {
-    if (at == 0) return false;
-    size_t i = utf8_floor(s, at - 1);
-    return is_word_char(utf8_next(s, &i));
-}
-
-static void count(uint16_t *n) {
-    if (*n < UINT16_MAX) ++*n;
-}
-
-// Counts what stands at `at`, where the term's stem does. False: it is neither the term nor another form of
-// it.
-static bool classify(const term *t, str s, size_t at, bool exact, term_hit *hit) {
-    if (t->kind != TERM_WORD) {
-        count(&hit->whole);
-    } else if (exact) {
-        if (word_came_before(s, at))
-            count(&hit->inside);
-        else if (word_goes_on(s, at + t->text.n))
-            count(&hit->start);
-        else
-            count(&hit->whole);
-    } else {
-        if (word_came_before(s, at)) return false;
-        size_t end = at + t->stem.n;
-        while (end < s.n && s.p[end] >= 'a' && s.p[end] <= 'z') end++;
-        if (word_goes_on(s, end) || !term_same_word(t, str_sub(s, at, end))) return false;
-        count(&hit->forms);
-    }
-    return true;
-}
 
 // The occurrences of one term in lines [from, to).
 static void find(arena *a, const term *t, uint16_t number, const corpus_file *f, uint32_t from, uint32_t to,
@@ -69,7 +26,7 @@ static void find(arena *a, const term *t, uint16_t number, const corpus_file *f,
         bool same = out->n && out->p[out->n - 1].line == line;
         occurrence o = {.line = line, .hit = {.term = number, .at = (uint32_t)(at - f->starts[line])}};
         if (same) o = out->p[out->n - 1];
-        if (classify(t, s, at, exact, &o.hit)) {
+        if (count_occurrence(t, s, at, exact, &o.hit)) {
             o.exact = o.exact || exact;
             if (same)
                 out->p[out->n - 1] = o;

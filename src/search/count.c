@@ -1,0 +1,44 @@
+// count: what one occurrence of a term's stem is: the word, the start or the inside of a longer one, another
+// form of it, or nothing. Knows one place in one text; which places there are is the scanner's work.
+#include "search/search_int.h"
+#include <deputy/utf8.h>
+
+static bool is_word_char(uint32_t cp) {
+    if (cp < 0x80) return (cp >= 'a' && cp <= 'z') || (cp >= '0' && cp <= '9') || (cp >= 'A' && cp <= 'Z');
+    if (cp == UTF8_BAD || utf8_is_cjk(cp)) return false;
+    return utf8_is_letter(cp) || utf8_is_decimal(cp) || utf8_is_mark(cp);
+}
+
+static bool word_goes_on(str s, size_t at) {
+    return at < s.n && is_word_char(utf8_next(s, &at));
+}
+
+static bool word_came_before(str s, size_t at) {
+    if (at == 0) return false;
+    size_t i = utf8_floor(s, at - 1);
+    return is_word_char(utf8_next(s, &i));
+}
+
+static void count(uint16_t *n) {
+    if (*n < UINT16_MAX) ++*n;
+}
+
+bool count_occurrence(const term *t, str s, size_t at, bool exact, term_hit *hit) {
+    if (t->kind != TERM_WORD) {
+        count(&hit->whole);
+    } else if (exact) {
+        if (word_came_before(s, at))
+            count(&hit->inside);
+        else if (word_goes_on(s, at + t->text.n))
+            count(&hit->start);
+        else
+            count(&hit->whole);
+    } else {
+        if (word_came_before(s, at)) return false;
+        size_t end = at + t->stem.n;
+        while (end < s.n && s.p[end] >= 'a' && s.p[end] <= 'z') end++;
+        if (word_goes_on(s, end) || !term_same_word(t, str_sub(s, at, end))) return false;
+        count(&hit->forms);
+    }
+    return true;
+}

@@ -1,0 +1,352 @@
+// load: reads the files that the walk found, once each, into a version of a corpus. Knows nothing of queries.
+// A file is what its device and inode say it is: several names, links and sources that lead to one file make
+// one corpus_file with several names; the declared encoding is that of its first source. What a former
+// version holds of a file that looks the same is taken over without opening it.
+#include "search/load_int.h"
+#include <deputy/file.h>
+#include <deputy/utf8.h>
+#include <stdlib.h>
+
+// A file that changed this shortly before it was read may change again without another time: the kernel's
+// clock ticks, and some file systems keep whole or even seconds.
+enum { TICK_MS = 50, COARSE_TICK_MS = 2000 };
+// Of every so many bytes a part is counted: enough to tell rare pairs from common ones.
+enum { SAMPLE_EACH = 1024, SAMPLE = 128 };
+
+// For each source that has the file, so that it is said whichever of them a query asks.
+void loader_cut(loader *l, const candidate *cand, bool loses, str reason) {
+    arena *a = l->names;
+    cut_item item = {.reason = str_dup(a, reason), .path = cand->path, .loses = loses};
+    for (vec_each(uint32_t, source, &cand->sources)) {
+        item.source = *source;
+        vec_push(a, &l->cuts, item);
+    }
+}
+
+// The same, of what the file itself holds: said again when its text is taken over.
+static void note(loader *l, const candidate *cand, bool loses, str reason) {
+    cut_item item = {.reason = str_dup(l->names, reason), .loses = loses};
+    vec_push(l->names, &l->track->notes, item);
+    loader_cut(l, cand, loses, reason);
+}
+
+// "16 MiB", or bytes where it is not round.
+static str size_text(arena *a, size_t n) {
+    if (n >= 1 << 20 && n % (1 << 20) == 0) return str_fmt(a, "%zu MiB", n >> 20);
+    if (n >= 1 << 10 && n % (1 << 10) == 0) return str_fmt(a, "%zu KiB", n >> 10);
+    return str_fmt(a, "%zu bytes", n);
+}
+
+// --- Which files ---
+
+static int by_path_source(const void *a, const void *b) {
+    const walk_file *x = a, *y = b;
+    int order = str_cmp(x->path, y->path);
+    return order ? order : (x->source > y->source) - (x->source < y->source);
+}
+
+static int by_source_path(const void *a, const void *b) {
+    const candidate *x = a, *y = b;
+    if (x->sources.p[0] != y->sources.p[0]) return x->sources.p[0] < y->sources.p[0] ? -1 : 1;
+    return str_cmp(x->path, y->path);
+}
+
+static bool is_sorted(const candidate *p, size_t n) {
+    for (size_t i = 1; i < n; i++)
+        if (by_source_path(&p[i - 1], &p[i]) > 0) return false;
+    return true;
+}
+
+void loader_gather(loader *l, walk_file *files, size_t n) {
+    if (l->space->n_sources > 1 && n > 1) qsort(files, n, sizeof *files, by_path_source);
+    for (size_t i = 0; i < n; i++) {
+        if (i == 0 || !str_eq(files[i].path, files[i - 1].path))
+            vec_push(l->scratch, &l->candidates,
+                     (candidate){.path = str_dup(l->names, files[i].path), .sig = files[i].sig});
+        candidate *last = &l->candidates.p[l->candidates.n - 1];
+        vec_push(l->scratch, &last->sources, files[i].source);
+    }
+    if (!is_sorted(l->candidates.p, l->candidates.n))
+        qsort(l->candidates.p, l->candidates.n, sizeof *l->candidates.p, by_source_path);
+    l->tracks = NEW_N(l->scratch, corpus_track, l->candidates.n + 1);
+    l->n_slots = 64;
+    while (l->n_slots < l->candidates.n * 2) l->n_slots *= 2;
+    l->slots = NEW_N(l->scratch, slot, l->n_slots);
+}
+
+static slot *find_slot(loader *l, dev_t dev, ino_t ino) {
+    uint64_t h = ((uint64_t)ino * 0x9E3779B97F4A7C15u) ^ ((uint64_t)dev * 0xC2B2AE3D27D4EB4Fu);
+    for (size_t i = (size_t)(h >> 32);; i++) {
+        slot *s = &l->slots[i & (l->n_slots - 1)];
+        if (!s->file || (s->dev == dev && s->ino == ino)) return s;
+    }
+}
+
+static void add_names(loader *l, loaded *f, const candidate *cand) {
+    for (size_t i = 0; i < cand->sources.n; i++)
+        vec_push(l->names, &f->names, (file_name){.source = cand->sources.p[i], .path = cand->path});
+}
+
+// --- Opening ---
+
+static void cut_failed(loader *l, const candidate *cand, dep_status status, int os) {
+    struct stat st;
+    if (status == DEP_ERR_NOT_FOUND) {
+        loader_cut(l, cand, true, S("gone while searching"));
+    } else if (status == DEP_ERR_REFUSED) {
+        bool odd = file_stat_at(l->space->root, cand->path, FILE_LINKS_INSIDE, &st, NULL) == DEP_OK;
+        loader_cut(l, cand, false, odd ? S("not a regular file") : str_z(walk_link_refused()));
+    } else {
+        const char *text = strerrordesc_np(os);
+        loader_cut(l, cand, true, str_fmt(l->scratch, "unreadable: %s", text ? text : "unknown error"));
+    }
+}
+
+// Judges an open file by its path and, when links led to it, by where it really is.
+static bool allowed(loader *l, const candidate *cand, int fd, bool linked, const struct stat *st) {
+    uint32_t source = cand->sources.p[0];
+    const search_space *sp = l->space;
+    const char *why = sp->refuse ? sp->refuse(sp->ctx, cand->path, st) : NULL;
+    if (!why && linked) {
+        str real;
+        if (!walk_real_path(l->scratch, sp->root, fd, &real)) {
+            why = "symbolic link: where it leads cannot be told";
+        } else if (walk_forbidden(real)) {
+            why = "below .deputy, which is never searched";
+        } else if (walk_excluded(l->excludes[source], sp->sources[source].n_exclude, real)) {
+            why = "symbolic link to an excluded file";
+        } else if (sp->refuse) {
+            why = sp->refuse(sp->ctx, real, st);
+        }
+    }
+    l->track->refused = why != NULL;
+    if (why) loader_cut(l, cand, false, str_z(why));
+    return !why;
+}
+
+// A descriptor of the candidate's file, or -1 when it must not or cannot be read. It is closed when l->turn
+// is reset.
+static int open_candidate(loader *l, const candidate *cand, struct stat *st) {
+    int fd = -1;
+    dep_err err = {0};
+    bool linked = false;
+    dep_status status = file_open_at(l->space->root, cand->path, FILE_NO_LINKS, &fd, st, &err);
+    if (status == DEP_ERR_REFUSED) {
+        linked = true;
+        status = file_open_at(l->space->root, cand->path, FILE_LINKS_INSIDE, &fd, st, &err);
+    }
+    l->track->linked = linked;
+    if (status != DEP_OK) {
+        cut_failed(l, cand, status, err.os);
+        return -1;
+    }
+    arena_defer_close(l->turn, fd);
+    if (!allowed(l, cand, fd, linked, st)) return -1;
+    int64_t changed = (int64_t)st->st_ctim.tv_sec * 1000 + st->st_ctim.tv_nsec / 1000000;
+    l->track->sig = sig_of(st);
+    l->track->several = st->st_nlink > 1;
+    l->track->fresh = changed >= l->now_ms - (st->st_ctim.tv_nsec ? TICK_MS : COARSE_TICK_MS);
+    return fd;
+}
+
+// --- Text ---
+
+// UTF-16: not between the halves of a pair.
+static str whole_units(str head, bool big) {
+    head.n -= head.n % 2;
+    if (head.n < 2) return head;
+    unsigned char high = (unsigned char)head.p[head.n - (big ? 2 : 1)];
+    if (high >= 0xD8 && high <= 0xDB) head.n -= 2;
+    return head;
+}
+
+// What a read that stopped at a limit leaves: whole lines where there are lines, whole characters in any
+// case.
+static str whole_part(str head, str encoding) {
+    bool wide = str_find(encoding, S("16")) != SIZE_MAX;
+    if (str_starts(head, S("\xFF\xFE\0\0")) || str_find(encoding, S("32")) != SIZE_MAX)
+        return str_sub(head, 0, head.n / 4 * 4);
+    if (str_starts(head, S("\xFF\xFE"))) return whole_units(head, false);
+    if (wide || str_starts(head, S("\xFE\xFF")))
+        return whole_units(head, !str_ends(encoding, S("LE")) && !str_ends(encoding, S("le")));
+    size_t at = str_rchr(head, '\n');
+    if (at != SIZE_MAX) return str_sub(head, 0, at + 1);
+    for (size_t back = 1; back <= 4 && back <= head.n; back++) {
+        unsigned char ch = (unsigned char)head.p[head.n - back];
+        if ((ch & 0xC0) == 0x80) continue;
+        size_t need = ch < 0x80 ? 1 : ch >= 0xF0 ? 4 : ch >= 0xE0 ? 3 : 2;
+        return str_sub(head, 0, need > back ? head.n - back : head.n);
+    }
+    return head;
+}
+
+// Says what the decoder had to assume. False: there is no text.
+static bool judge_decoded(loader *l, const candidate *cand, const decoded *d, str bytes) {
+    if (d->binary || str_starts(bytes, S("%PDF-"))) {
+        note(l, cand, false, d->binary ? S("binary") : S("PDF: not text"));
+        return false;
+    }
+    bool utf8 = str_eq(str_z(d->encoding), S("UTF-8"));
+    if (d->assumed && !utf8)
+        note(l, cand, false,
+             str_fmt(l->turn, "read as %s (assumed%s)", d->encoding, d->lossy ? ", not all of it fits" : ""));
+    else if (d->lossy)
+        note(l, cand, false, str_fmt(l->turn, "bytes that are not valid %s: shown as U+FFFD", d->encoding));
+    return true;
+}
+
+// Which pairs of bytes are common: parts of the texts tell.
+static void sample(loader *l, str folded) {
+    const unsigned char *s = (const unsigned char *)folded.p;
+    for (size_t from = 0; from + 1 < folded.n; from += SAMPLE_EACH) {
+        size_t to = from + SAMPLE < folded.n - 1 ? from + SAMPLE : folded.n - 1;
+        for (size_t i = from; i < to; i++) l->pairs[s[i] << 8 | s[i + 1]]++;
+    }
+}
+
+// Reads one open file into *ret. False when it has no text.
+static bool read_text(loader *l, const candidate *cand, int fd, size_t size, corpus_file *ret) {
+    str encoding = l->space->sources[cand->sources.p[0]].encoding, bytes;
+    dep_err err = {0};
+    dep_status status = file_read_fd(l->turn, fd, l->max_file, true, &bytes, &err);
+    decoded d = {0};
+    size_t read = bytes.n;
+    if (status == DEP_OK) {
+        if (size > l->max_file) {
+            note(l, cand, true,
+                 str_fmt(l->turn, "over " STR_FMT ": head searched",
+                         STR_ARG(size_text(l->turn, l->max_file))));
+            bytes = whole_part(bytes, encoding);
+        }
+        status = decode_text(l->turn, bytes, encoding, &d, &err);
+    }
+    if (status != DEP_OK) {
+        const char *text = err.os ? strerrordesc_np(err.os) : err.msg;
+        loader_cut(l, cand, true, str_fmt(l->turn, "unreadable: %s", text ? text : "unknown error"));
+        l->track->sig = (file_sig){0};
+        return false;
+    }
+    if (!judge_decoded(l, cand, &d, bytes)) return false;
+    if (d.text.n > CORPUS_FILE_CEILING) {
+        note(l, cand, true, S("over 256 MiB as UTF-8: head searched"));
+        d.text = utf8_cut(d.text, CORPUS_FILE_CEILING);
+    }
+    ret->bytes = read;
+    l->fault = corpus_keep(l->turn, cand->path, d.text, &l->slabs, ret, l->err);
+    if (l->fault != DEP_OK) return false;
+    sample(l, ret->folded);
+    l->counted += ret->folded.n;
+    return true;
+}
+
+// --- What is there already ---
+
+static struct stat stat_of(const file_sig *sig) {
+    return (struct stat){.st_dev = sig->dev,
+                         .st_ino = sig->ino,
+                         .st_size = sig->size,
+                         .st_mtim = sig->mtime,
+                         .st_ctim = sig->ctime,
+                         .st_mode = S_IFREG | 0444,
+                         .st_nlink = 1};
+}
+
+// What the former version knows of the candidate, when that is still so.
+static const corpus_track *known(loader *l, const candidate *cand) {
+    if (!l->old || !cand->sig.ino) return NULL;
+    const corpus_track *t = corpus_track_of(l->old, cand->path);
+    // What has several names may be changed through another one, what was read shortly after a change may
+    // have been changed again, and of what could not be read the reason may have gone.
+    if (!t || t->linked || t->several || t->fresh || t->refused || (!t->file && !t->notes.n) ||
+        t->source != cand->sources.p[0] || !sig_eq(&t->sig, &cand->sig))
+        return NULL;
+    struct stat st = stat_of(&cand->sig);
+    if (!l->judged && l->space->refuse && l->space->refuse(l->space->ctx, cand->path, &st)) return NULL;
+    return t;
+}
+
+static bool take_over(loader *l, const candidate *cand, const corpus_track *t, loaded *ret) {
+    l->track->sig = t->sig;
+    for (vec_each(const cut_item, n, &t->notes)) note(l, cand, n->loses, n->reason);
+    if (!t->file) return false;
+    ret->file = l->old->files[t->file - 1];
+    return true;
+}
+
+// --- The budget ---
+
+static void spend(loader *l, size_t n) {
+    l->cost += n;
+    l->left -= n < l->left ? n : l->left;
+    l->share_left -= n < l->share_left ? n : l->share_left;
+}
+
+// Reads one candidate when it fits the budget; false when it does not.
+bool loader_load(loader *l, candidate *cand, size_t budget) {
+    struct stat st;
+    arena_reset(l->turn);
+    l->track = &l->tracks[cand - l->candidates.p];
+    *l->track = (corpus_track){.path = cand->path, .source = cand->sources.p[0]};
+    const corpus_track *old = known(l, cand);
+    int fd = -1;
+    if (old)
+        st = stat_of(&cand->sig);
+    else if ((fd = open_candidate(l, cand, &st)) < 0)
+        return true;
+    size_t size = st.st_size > 0 ? (size_t)st.st_size : 0, cost = size < l->max_file ? size : l->max_file;
+    slot *s = find_slot(l, st.st_dev, st.st_ino);
+    bool fits = s->file || cost <= budget;
+    if (s->file) {
+        add_names(l, &l->files.p[s->file - 1], cand);
+        l->track->file = (uint32_t)s->file;
+    } else if (fits) {
+        loaded f = {0};
+        if (old ? take_over(l, cand, old, &f) : read_text(l, cand, fd, size, &f.file)) {
+            add_names(l, &f, cand);
+            vec_push(l->scratch, &l->files, f);
+            *s = (slot){st.st_dev, st.st_ino, l->files.n};
+            l->track->file = (uint32_t)l->files.n;
+            if (f.file.folded.n > cost) cost = f.file.folded.n;
+        }
+        spend(l, cost);
+        if (!old) l->since_asked += cost;
+    } else {
+        l->track->sig = (file_sig){0};
+    }
+    return fits;
+}
+
+static bool stop_asked(loader *l) {
+    if (l->fault != DEP_OK) return true;
+    l->since_asked += (1 << 20) / 64;
+    if (l->since_asked < 1 << 20) return false;
+    l->since_asked = 0;
+    l->cancelled = l->space->cancelled && l->space->cancelled(l->space->ctx);
+    return l->cancelled;
+}
+
+// Each source first gets an equal share of the budget, so that a large one does not starve those after it;
+// what the shares leave goes to the files that did not fit, in order.
+dep_status loader_load_all(loader *l) {
+    size_t max_bytes = l->space->max_bytes ? l->space->max_bytes : SEARCH_BYTES_MAX;
+    l->left = max_bytes;
+    uint32_t source = SEARCH_NO_SOURCE;
+    for (vec_each(candidate, cand, &l->candidates)) {
+        if (stop_asked(l)) return l->fault;
+        if (cand->sources.p[0] != source) {
+            source = cand->sources.p[0];
+            l->share_left = max_bytes / l->space->n_sources;
+        }
+        cand->later = !loader_load(l, cand, l->share_left < l->left ? l->share_left : l->left);
+    }
+    str reason =
+        str_fmt(l->scratch, "not read: budget of " STR_FMT, STR_ARG(size_text(l->scratch, max_bytes)));
+    for (vec_each(candidate, cand, &l->candidates)) {
+        if (!cand->later) continue;
+        if (stop_asked(l)) return l->fault;
+        if (loader_load(l, cand, l->left)) continue;
+        loader_cut(l, cand, true, reason);
+        l->left_out++;
+    }
+    return l->fault;
+}

@@ -1,0 +1,55 @@
+// load_int: what load.c and corpus.c share: one loading of a corpus.
+#pragma once
+#include "search/search_int.h"
+
+// One path, with the sources that have it.
+typedef struct {
+    str path;
+    file_sig sig; // as it was listed, or not known
+    VEC(uint32_t) sources;
+    bool later; // did not fit its source's share of the budget
+} candidate;
+
+typedef struct {
+    dev_t dev;
+    ino_t ino;
+    size_t file; // number in `files`, counted from 1; 0: free
+} slot;
+
+typedef struct {
+    corpus_file file;
+    VEC(file_name) names;
+} loaded;
+
+typedef struct {
+    arena *names;   // of what lives as long as the corpus
+    arena *scratch; // of the whole load
+    arena *turn;    // of one file
+    const search_space *space;
+    const corpus_data *old;    // may be NULL
+    bool judged;               // what is refused has not changed since it was made
+    walk_exclude **excludes;   // of each source
+    VEC(candidate) candidates; // by first source, then path
+    VEC(loaded) files;
+    VEC(linked_dir) dirs;
+    corpus_track *tracks; // of each candidate
+    corpus_track *track;  // of the one at hand
+    slabs slabs;
+    uint32_t *pairs; // 65536
+    size_t counted;  // bytes of the texts that are counted there
+    cut_items cuts;
+    slot *slots;
+    size_t n_slots;
+    size_t max_file, left, share_left, cost, left_out;
+    size_t since_asked; // bytes and files since cancelled() was asked
+    int64_t now_ms;
+    bool cancelled;
+    dep_status fault;
+    dep_err *err;
+} loader;
+
+void loader_cut(loader *l, const candidate *cand, bool loses, str reason);
+void loader_gather(loader *l, walk_file *files, size_t n);
+// Reads one candidate when it fits the budget; false when it does not.
+bool loader_load(loader *l, candidate *cand, size_t budget);
+[[nodiscard]] dep_status loader_load_all(loader *l);

@@ -1,0 +1,273 @@
+// scan: the lines that hold a term, all terms in one pass over the resident folded text. Files that lie one
+// after the other in memory are one text to the kernel. For each term the kernel looks for the three bytes of
+// it that are rarest in the corpus; a place that it finds is compared, put into its line and counted there.
+// Which lines match and what is counted is defined by the scanner of the tests; this one gives the same.
+#include "search/scan_int.h"
+#include <stdlib.h>
+
+enum {
+    STEP_BYTES = 256 << 10, // between two questions whether to stop
+    RUN_FILES = 64,         // likewise
+    GAP_MAX = 128,          // bytes between two files that are run over
+    TERMS_MAX = SEARCH_TERMS_MAX + TERM_GRAMS_MAX,
+};
+
+typedef struct {
+    const term *t;
+    uint16_t number;
+    uint32_t window;   // where in the stem the window begins
+    const char *ahead; // what begins before this has been counted
+} needle;
+
+typedef struct {
+    arena *a;
+    scan_kernel *kernel;
+    const selected_file *files;
+    const search_corpus *c;
+    scan_result *ret;
+    scan_tables tables;
+    needle needles[TERMS_MAX]; // by bucket
+    uint16_t first[SCAN_BUCKETS + 1];
+    // The line at hand.
+    size_t file;
+    const corpus_file *f;
+    uint32_t line;
+    size_t n_present;
+    uint16_t present[TERMS_MAX];
+    bool seen[TERMS_MAX];
+    term_hit hits[TERMS_MAX]; // by term
+    bool exact;
+    size_t since_asked;
+} scanner;
+
+// --- Windows ---
+
+// The rarer, the less: by how often its pairs of bytes stand in the corpus.
+static int rarity(const search_corpus *c, const unsigned char *w) {
+    if (!c->pairs) return 0;
+    return c->pairs->pair[w[0] << 8 | w[1]] + c->pairs->pair[w[1] << 8 | w[2]] - c->pairs->one[w[1]];
+}
+
+static uint32_t rarest_window(const search_corpus *c, str stem) {
+    uint32_t best = 0;
+    int least = INT32_MAX;
+    for (uint32_t i = 0; i + SCAN_WINDOW <= stem.n; i++) {
+        int r = rarity(c, (const unsigned char *)stem.p + i);
+        // Without figures the end of a word says more than its start.
+        if (r < least || (!c->pairs && r == least)) {
+            least = r;
+            best = i;
+        }
+    }
+    return best;
+}
+
+static int by_window(const void *a, const void *b) {
+    const needle *x = a, *y = b;
+    str v = str_sub(x->t->stem, x->window, x->window + SCAN_WINDOW),
+        w = str_sub(y->t->stem, y->window, y->window + SCAN_WINDOW);
+    int order = str_cmp(v, w);
+    return order ? order : (x->number > y->number) - (x->number < y->number);
+}
+
+static void admit(scan_tables *t, unsigned bucket, int place, unsigned byte) {
+    t->admits[place][byte] |= (uint8_t)(1u << bucket);
+    t->low[place][byte & 15] |= (uint8_t)(1u << bucket);
+    t->high[place][byte >> 4] |= (uint8_t)(1u << bucket);
+}
+
+// Terms with like windows share a bucket.
+static void fill_tables(scanner *s, const term_list *terms) {
+    for (size_t i = 0; i < terms->n; i++)
+        s->needles[i] = (needle){
+            .t = &terms->p[i], .number = (uint16_t)i, .window = rarest_window(s->c, terms->p[i].stem)};
+    if (terms->n > SCAN_BUCKETS) qsort(s->needles, terms->n, sizeof *s->needles, by_window);
+    for (unsigned b = 0; b < SCAN_BUCKETS; b++) {
+        s->first[b] = (uint16_t)(terms->n * b / SCAN_BUCKETS);
+        s->first[b + 1] = (uint16_t)(terms->n * (b + 1) / SCAN_BUCKETS);
+        for (size_t i = s->first[b]; i < s->first[b + 1]; i++) {
+            str stem = s->needles[i].t->stem;
+            for (int k = 0; k < SCAN_WINDOW; k++) {
+                size_t at = s->needles[i].window + (size_t)k;
+                if (at < stem.n) {
+                    admit(&s->tables, b, k, (unsigned char)stem.p[at]);
+                } else {
+                    for (unsigned byte = 0; byte < 256; byte++) admit(&s->tables, b, k, byte);
+                }
+            }
+        }
+    }
+}
+
+// --- Lines ---
+
+// The line at hand is done.
+static void end_line(scanner *s) {
+    if (!s->n_present) return;
+    scan_result *ret = s->ret;
+    bool keep = ret->lines.n < s->c->limits.lines;
+    if (keep) {
+        vec_push(s->a, &ret->lines,
+                 (line_hit){.file = (uint32_t)s->file,
+                            .line = s->line,
+                            .first = (uint32_t)ret->hits.n,
+                            .n = (uint16_t)s->n_present,
+                            .exact = s->exact});
+    } else {
+        ret->unranked++;
+    }
+    if (s->exact)
+        ret->matched++;
+    else
+        ret->expanded++;
+    // By number of the term.
+    for (size_t i = 1; i < s->n_present; i++) {
+        uint16_t t = s->present[i];
+        size_t k = i;
+        for (; k && s->present[k - 1] > t; k--) s->present[k] = s->present[k - 1];
+        s->present[k] = t;
+    }
+    for (size_t i = 0; i < s->n_present; i++) {
+        if (keep) vec_push(s->a, &ret->hits, s->hits[s->present[i]]);
+        s->seen[s->present[i]] = false;
+    }
+    s->n_present = 0;
+    s->exact = false;
+}
+
+// Moves on to the line that holds the place `at` of the file.
+static void seek_line(scanner *s, uint32_t at) {
+    const uint32_t *starts = s->f->starts;
+    if (at < starts[s->line + 1]) return;
+    end_line(s);
+    // The next ones first, in longer and longer steps, then between the last two.
+    uint32_t low = s->line + 1, step = 1, n = s->f->n_lines;
+    while (low + step < n && starts[low + step] <= at) {
+        low += step;
+        step *= 2;
+    }
+    uint32_t high = low + step < n ? low + step : n;
+    while (high - low > 1) {
+        uint32_t mid = low + (high - low) / 2;
+        if (starts[mid] <= at)
+            low = mid;
+        else
+            high = mid;
+    }
+    s->line = low;
+}
+
+static void enter_file(scanner *s, size_t file) {
+    end_line(s);
+    s->file = file;
+    s->f = s->files[file].file;
+    s->line = 0;
+}
+
+// A window of the needle stands at p.
+static void look_at(scanner *s, needle *d, const char *p) {
+    const term *t = d->t;
+    str text = s->f->folded;
+    if ((size_t)(p - text.p) < d->window) return;
+    p -= d->window;
+    size_t at = (size_t)(p - text.p);
+    if (text.n - at < t->stem.n || p < d->ahead || memcmp(p, t->stem.p, t->stem.n) != 0) return;
+    bool exact =
+        t->text.n == t->stem.n || (text.n - at >= t->text.n &&
+                                   memcmp(p + t->stem.n, t->text.p + t->stem.n, t->text.n - t->stem.n) == 0);
+    seek_line(s, (uint32_t)at);
+    term_hit hit = {.term = d->number, .at = (uint32_t)at - s->f->starts[s->line]};
+    term_hit *kept = &s->hits[d->number];
+    if (s->seen[d->number]) {
+        if (count_occurrence(t, text, at, exact, kept)) s->exact = s->exact || exact;
+    } else if (count_occurrence(t, text, at, exact, &hit)) {
+        *kept = hit;
+        s->seen[d->number] = true;
+        s->present[s->n_present++] = d->number;
+        s->exact = s->exact || exact;
+    }
+    // A stem may overlap itself, and the whole term begin within what was only a stem.
+    d->ahead = p + (exact ? t->text.n : 1);
+}
+
+// --- Runs ---
+
+static void look_at_places(scanner *s, const char *base, const scan_place *places, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        const char *p = base + places[i].at;
+        while (p >= s->f->folded.p + s->f->folded.n) {
+            // Between two files, or before a later one of this run: the caller has cut the run at its last.
+            if (p < s->files[s->file + 1].file->folded.p) break;
+            enter_file(s, s->file + 1);
+        }
+        if (p >= s->f->folded.p + s->f->folded.n) continue;
+        for (unsigned found = places[i].buckets; found; found &= found - 1) {
+            unsigned b = (unsigned)__builtin_ctz(found);
+            for (size_t k = s->first[b]; k < s->first[b + 1]; k++) look_at(s, &s->needles[k], p);
+        }
+    }
+}
+
+static bool stop_asked(scanner *s, size_t bytes) {
+    s->since_asked += bytes;
+    if (s->since_asked < STEP_BYTES) return false;
+    s->since_asked = 0;
+    s->ret->cancelled = s->c->ask && s->c->ask(s->c->ctx);
+    return s->ret->cancelled;
+}
+
+// Files [from, to) lie one after the other.
+static bool scan_run(scanner *s, size_t from, size_t to) {
+    const char *base = s->files[from].file->folded.p;
+    const corpus_file *last = s->files[to - 1].file;
+    size_t end = (size_t)(last->folded.p + last->folded.n - base);
+    scan_place places[SCAN_FOUND_MAX];
+    for (size_t i = 0; i < TERMS_MAX; i++) s->needles[i].ahead = NULL;
+    enter_file(s, from);
+    for (size_t at = 0; at < end;) {
+        size_t n = 0, step = end - at < STEP_BYTES ? end : at + STEP_BYTES, was = at;
+        at = s->kernel(&s->tables, base, at, step, places, &n);
+        look_at_places(s, base, places, n);
+        if (stop_asked(s, at - was)) break;
+    }
+    end_line(s);
+    // Many small files are looked at as often as few large ones.
+    return !s->ret->cancelled && !stop_asked(s, (to - from) * (STEP_BYTES / RUN_FILES));
+}
+
+static size_t run_end(const scanner *s, size_t from, size_t n) {
+    size_t to = from + 1;
+    const char *first = s->files[from].file->folded.p;
+    for (; to < n && to - from < RUN_FILES; to++) {
+        const corpus_file *before = s->files[to - 1].file, *f = s->files[to].file;
+        const char *end = before->folded.p + before->folded.n;
+        // Offsets within a run are 32 bits.
+        if (f->in != before->in || f->folded.p < end || f->folded.p - end > GAP_MAX ||
+            f->folded.p + f->folded.n - first > INT32_MAX)
+            break;
+    }
+    return to;
+}
+
+void scan_lines_with(scan_kernel *kernel, arena *a, const term_list *terms, const selected_file *files,
+                     size_t n, const search_corpus *c, scan_result *ret) {
+    *ret = (scan_result){0};
+    scanner *s = NEW(a, scanner);
+    s->a = a;
+    s->kernel = kernel;
+    s->files = files;
+    s->c = c;
+    s->ret = ret;
+    fill_tables(s, terms);
+    for (size_t from = 0, to; from < n; from = to) {
+        to = run_end(s, from, n);
+        if (!scan_run(s, from, to)) return;
+        for (size_t i = from; i < to; i++) ret->bytes += files[i].file->bytes;
+        ret->files += to - from;
+    }
+}
+
+void scan_lines(arena *a, const term_list *terms, const selected_file *files, size_t n,
+                const search_corpus *c, scan_result *ret) {
+    scan_lines_with(scan_kernel_best(), a, terms, files, n, c, ret);
+}

@@ -1,0 +1,40 @@
+// scan_int: the two halves of the scanner. A kernel runs over folded text and finds places where a window of
+// up to three bytes of some term stands; what is really there is then looked at. Terms are spread over eight
+// buckets, one bit each: a kernel knows only which bytes a bucket admits at each of the three places.
+#pragma once
+#include "search/search_int.h"
+
+enum {
+    SCAN_BUCKETS = 8,
+    SCAN_WINDOW = 3,
+    SCAN_AHEAD = 80,  // readable bytes that must follow the text: one vector and a window
+    SCAN_FOUND = 512, // places that one call of a kernel finds at most, and a vector's worth more
+    SCAN_FOUND_MAX = SCAN_FOUND + 64,
+};
+
+typedef struct {
+    uint8_t admits[SCAN_WINDOW][256]; // byte → buckets
+    // The same by halves of a byte. A byte passes when both halves do, which lets more through where a bucket
+    // has several bytes.
+    uint8_t low[SCAN_WINDOW][16], high[SCAN_WINDOW][16];
+} scan_tables;
+
+typedef struct {
+    uint32_t at; // from the start of the text
+    uint32_t buckets;
+} scan_place;
+
+// Finds places in p[from, to), in order. *n counts them; returns where to go on: `to`, or less when there is
+// no more room. p[to + SCAN_AHEAD - 1] can be read. May find places that are none; misses none.
+typedef size_t scan_kernel(const scan_tables *t, const char *p, size_t from, size_t to, scan_place *places,
+                           size_t *n);
+
+typedef enum { SCAN_PLAIN, SCAN_SSSE3, SCAN_AVX2, SCAN_AVX512, SCAN_VARIANTS } scan_variant;
+
+// NULL: this processor cannot run it.
+scan_kernel *scan_kernel_of(scan_variant v);
+scan_kernel *scan_kernel_best(void);
+
+// scan_lines with a given kernel.
+void scan_lines_with(scan_kernel *kernel, arena *a, const term_list *terms, const selected_file *files,
+                     size_t n, const search_corpus *c, scan_result *ret);

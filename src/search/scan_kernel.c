@@ -1,0 +1,154 @@
+// scan_kernel: finds where a window of some term may stand, a vector of bytes at a time. One variant for each
+// kind of processor, and a plain one for all others; which the processor can run is asked when a scan begins,
+// so the program itself needs no more than x86-64-v2. Knows neither terms nor lines.
+#include "search/scan_int.h"
+
+// Prefetched that far ahead: processors do not read over the end of a page on their own.
+enum { FETCH_AHEAD = 1536 };
+
+static size_t plain(const scan_tables *t, const char *p, size_t from, size_t to, scan_place *places,
+                    size_t *n) {
+    const unsigned char *s = (const unsigned char *)p;
+    for (; from < to && *n < SCAN_FOUND; from++) {
+        unsigned found = t->admits[0][s[from]] & t->admits[1][s[from + 1]] & t->admits[2][s[from + 2]];
+        if (found) places[(*n)++] = (scan_place){(uint32_t)from, found};
+    }
+    return from;
+}
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+
+// Each bit of mask is a byte of `buckets`, at base and after it.
+static inline size_t take(uint64_t mask, const uint8_t *buckets, size_t base, scan_place *places, size_t n) {
+    for (; mask; mask &= mask - 1) {
+        unsigned k = (unsigned)__builtin_ctzll(mask);
+        places[n++] = (scan_place){(uint32_t)(base + k), buckets[k]};
+    }
+    return n;
+}
+
+// Those of the first `left` bytes.
+static inline uint64_t within(uint64_t mask, size_t left) {
+    return left < 64 ? mask & (((uint64_t)1 << left) - 1) : mask;
+}
+
+// The halves of each byte are looked up by the shuffle that all of these processors have.
+#define HALVES(v, k)                                                                                         \
+    _mm_and_si128(_mm_shuffle_epi8(low[k], _mm_and_si128(v, half)),                                          \
+                  _mm_shuffle_epi8(high[k], _mm_and_si128(_mm_srli_epi16(v, 4), half)))
+#define LOAD(at) _mm_loadu_si128((const __m128i *)(p + (at)))
+
+__attribute__((target("ssse3"))) static size_t with_ssse3(const scan_tables *t, const char *p, size_t from,
+                                                          size_t to, scan_place *places, size_t *n) {
+    const __m128i half = _mm_set1_epi8(15), zero = _mm_setzero_si128();
+    __m128i low[SCAN_WINDOW], high[SCAN_WINDOW];
+    for (int k = 0; k < SCAN_WINDOW; k++) {
+        low[k] = _mm_loadu_si128((const __m128i *)t->low[k]);
+        high[k] = _mm_loadu_si128((const __m128i *)t->high[k]);
+    }
+    for (; from < to && *n < SCAN_FOUND; from += 16) {
+        _mm_prefetch(p + from + FETCH_AHEAD, _MM_HINT_T0);
+        __m128i r = _mm_and_si128(HALVES(LOAD(from), 0), HALVES(LOAD(from + 1), 1));
+        r = _mm_and_si128(r, HALVES(LOAD(from + 2), 2));
+        uint64_t mask = 0xFFFF & ~(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(r, zero));
+        mask = within(mask, to - from);
+        if (!mask) continue;
+        uint8_t buckets[16];
+        _mm_storeu_si128((__m128i *)buckets, r);
+        *n = take(mask, buckets, from, places, *n);
+    }
+    return from < to ? from : to;
+}
+#undef HALVES
+#undef LOAD
+
+#define HALVES(v, k)                                                                                         \
+    _mm256_and_si256(_mm256_shuffle_epi8(low[k], _mm256_and_si256(v, half)),                                 \
+                     _mm256_shuffle_epi8(high[k], _mm256_and_si256(_mm256_srli_epi16(v, 4), half)))
+#define LOAD(at) _mm256_loadu_si256((const __m256i *)(p + (at)))
+
+__attribute__((target("avx2"))) static size_t with_avx2(const scan_tables *t, const char *p, size_t from,
+                                                        size_t to, scan_place *places, size_t *n) {
+    const __m256i half = _mm256_set1_epi8(15), zero = _mm256_setzero_si256();
+    __m256i low[SCAN_WINDOW], high[SCAN_WINDOW];
+    for (int k = 0; k < SCAN_WINDOW; k++) {
+        low[k] = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)t->low[k]));
+        high[k] = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)t->high[k]));
+    }
+    for (; from < to && *n < SCAN_FOUND; from += 32) {
+        _mm_prefetch(p + from + FETCH_AHEAD, _MM_HINT_T0);
+        __m256i r = _mm256_and_si256(HALVES(LOAD(from), 0), HALVES(LOAD(from + 1), 1));
+        r = _mm256_and_si256(r, HALVES(LOAD(from + 2), 2));
+        uint64_t mask = (uint32_t)~_mm256_movemask_epi8(_mm256_cmpeq_epi8(r, zero));
+        mask = within(mask, to - from);
+        if (!mask) continue;
+        uint8_t buckets[32];
+        _mm256_storeu_si256((__m256i *)buckets, r);
+        *n = take(mask, buckets, from, places, *n);
+    }
+    return from < to ? from : to;
+}
+#undef HALVES
+#undef LOAD
+
+// One instruction looks seven bits of a byte up. A byte and the one that differs in the eighth bit alone are
+// taken for each other, which is rare within one script and found out when the place is looked at.
+#define LOOK(at, k) _mm512_permutex2var_epi8(first[k], _mm512_loadu_si512(p + (at)), second[k])
+
+__attribute__((target("avx512f,avx512bw,avx512vbmi"))) static size_t with_avx512(
+    const scan_tables *t, const char *p, size_t from, size_t to, scan_place *places, size_t *n) {
+    __m512i first[SCAN_WINDOW], second[SCAN_WINDOW];
+    for (int k = 0; k < SCAN_WINDOW; k++) {
+        const uint8_t *all = t->admits[k];
+        first[k] = _mm512_or_si512(_mm512_loadu_si512(all), _mm512_loadu_si512(all + 128));
+        second[k] = _mm512_or_si512(_mm512_loadu_si512(all + 64), _mm512_loadu_si512(all + 192));
+    }
+    for (; from < to && *n < SCAN_FOUND; from += 64) {
+        _mm_prefetch(p + from + FETCH_AHEAD, _MM_HINT_T0);
+        __m512i r = _mm512_ternarylogic_epi64(LOOK(from, 0), LOOK(from + 1, 1), LOOK(from + 2, 2), 0x80);
+        uint64_t mask = within(_mm512_test_epi8_mask(r, r), to - from);
+        if (!mask) continue;
+        uint8_t buckets[64];
+        _mm512_storeu_si512(buckets, r);
+        *n = take(mask, buckets, from, places, *n);
+    }
+    return from < to ? from : to;
+}
+#undef LOOK
+
+// What the processor has, and which registers the operating system keeps for us: without the second the first
+// is no use.
+static bool has(scan_variant v) {
+    unsigned a, b, c, d;
+    if (!__get_cpuid(1, &a, &b, &c, &d)) return false;
+    if (v == SCAN_SSSE3) return c & bit_SSSE3;
+    if (!(c & bit_OSXSAVE)) return false;
+    unsigned kept, high;
+    __asm__ volatile("xgetbv" : "=a"(kept), "=d"(high) : "c"(0));
+    if ((kept & 0x06) != 0x06 || !__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
+    if (v == SCAN_AVX2) return b & bit_AVX2;
+    return (kept & 0xE6) == 0xE6 && (b & bit_AVX512F) && (b & bit_AVX512BW) && (c & bit_AVX512VBMI);
+}
+
+scan_kernel *scan_kernel_of(scan_variant v) {
+    static scan_kernel *const all[SCAN_VARIANTS] = {plain, with_ssse3, with_avx2, with_avx512};
+    return v < SCAN_VARIANTS && (v == SCAN_PLAIN || has(v)) ? all[v] : NULL;
+}
+
+#else
+
+scan_kernel *scan_kernel_of(scan_variant v) {
+    return v == SCAN_PLAIN ? plain : NULL;
+}
+
+#endif
+
+scan_kernel *scan_kernel_best(void) {
+    for (int v = SCAN_VARIANTS - 1; v > SCAN_PLAIN; v--) {
+        scan_kernel *k = scan_kernel_of((scan_variant)v);
+        if (k) return k;
+    }
+    return plain;
+}

@@ -1,0 +1,97 @@
+// slab: memory that holds the texts of many files, one after the other, so that a scan runs through them
+// without a stop. Counted: versions of a corpus share it, and it goes with the last of them. One thread adds
+// to it; what has been sealed does not change any more and is read by any number of threads. Knows no text.
+#include "search/search_int.h"
+#include <stdlib.h>
+#include <sys/mman.h>
+
+enum : size_t { HUGE_PAGE = (size_t)2 << 20 };
+
+typedef struct slab_block slab_block;
+struct slab_block {
+    slab_block *next;
+    size_t n;
+};
+
+slab *slab_new(size_t cap) {
+    slab *s = calloc(1, sizeof *s);
+    if (!s) return NULL;
+    atomic_init(&s->refs, 1);
+    size_t all = cap + SLAB_TAIL;
+    if (all >= HUGE_PAGE) {
+        all = (all + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+        s->text = aligned_alloc(HUGE_PAGE, all);
+        // Fewer, larger pages: a scan touches all of them. Where that cannot be had, nothing is lost.
+        if (s->text) (void)madvise(s->text, all, MADV_HUGEPAGE);
+    } else {
+        s->text = malloc(all);
+    }
+    if (!s->text) {
+        free(s);
+        return NULL;
+    }
+    s->cap = all - SLAB_TAIL;
+    memset(s->text, 0, SLAB_TAIL);
+    return s;
+}
+
+slab *slab_take(slab *s) {
+    atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
+    return s;
+}
+
+void slab_drop(slab *s) {
+    if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1) return;
+    for (slab_block *b = s->blocks, *next; b; b = next) {
+        next = b->next;
+        free(b);
+    }
+    free(s->text);
+    free(s);
+}
+
+bool slab_fits(const slab *s, size_t n) {
+    return s->used <= s->cap && n < s->cap - s->used;
+}
+
+const char *slab_add(slab *s, str text) {
+    char *p = s->text + s->used;
+    memcpy(p, text.p, text.n);
+    // A line end between two files, and something to read behind the last.
+    p[text.n] = '\n';
+    memset(p + text.n + 1, 0, SLAB_TAIL - 1);
+    s->used += text.n + 1;
+    return p;
+}
+
+void *slab_block_new(slab *s, size_t n) {
+    slab_block *b = malloc(sizeof *b + n);
+    if (!b) return NULL;
+    *b = (slab_block){.next = s->blocks, .n = n};
+    s->blocks = b;
+    s->held += sizeof *b + n;
+    return b + 1;
+}
+
+void slab_seal(slab *s) {
+    s->used += SLAB_TAIL;
+}
+
+size_t slab_size(const slab *s) {
+    return s->cap + SLAB_TAIL + s->held + sizeof *s;
+}
+
+bool slab_list_add(slabs *list, slab *s) {
+    if (list->n == list->cap) {
+        size_t cap = list->cap ? list->cap * 2 : 16;
+        slab **p = realloc(list->p, cap * sizeof *p);
+        if (!p) {
+            slab_drop(s);
+            return false;
+        }
+        list->p = p;
+        list->cap = cap;
+    }
+    list->p[list->n++] = s;
+    return true;
+}

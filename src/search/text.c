@@ -1,0 +1,287 @@
+// text: one decoded file as a corpus holds it. The folded text lies in a slab; of the original only what
+// differs is kept: one bit for each byte that was a capital, and the pieces that folding changed in other
+// ways. Where those are many, as in text full of accents, the original is kept whole. Knows no query.
+#include "search/search_int.h"
+#include <deputy/utf8.h>
+#include <stdlib.h>
+
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
+// A slab's first bytes; later ones are larger, up to the size of a large page.
+enum : size_t { SLAB_FIRST = (size_t)64 << 10, SLAB_MOST = ((size_t)2 << 20) - SLAB_TAIL };
+
+typedef struct {
+    str text, folded;
+    utf8_pieces pieces;
+    size_t pool; // bytes of the pieces' originals
+    bool capitals, whole;
+    uint32_t n_lines;
+    heading_list heads;
+} parts;
+
+// --- Lines ---
+
+static uint32_t count_lines(str folded) {
+    size_t n = 0;
+    for (size_t i = 0; i < folded.n; i++) n += folded.p[i] == '\n';
+    return (uint32_t)(n + (folded.n && folded.p[folded.n - 1] != '\n'));
+}
+
+static void find_lines(str folded, uint32_t *starts, uint32_t n) {
+    size_t at = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        starts[i] = (uint32_t)at;
+        const char *lf = memchr(folded.p + at, '\n', folded.n - at);
+        at = lf ? (size_t)(lf - folded.p) + 1 : folded.n + 1;
+    }
+    starts[n] = (uint32_t)at;
+}
+
+// --- Capitals ---
+
+static void set_bits(uint8_t *bits, size_t at, uint32_t mask) {
+    uint32_t word;
+    memcpy(&word, bits + at / 8, sizeof word);
+    word |= mask << (at % 8);
+    memcpy(bits + at / 8, &word, sizeof word);
+}
+
+// A bit for each of n bytes that differs, from bit `at` on.
+static void mark_capitals(uint8_t *bits, size_t at, const char *text, const char *folded, size_t n) {
+    size_t i = 0;
+#if defined(__x86_64__)
+    for (; i + 16 <= n; i += 16) {
+        __m128i t = _mm_loadu_si128((const __m128i *)(text + i)),
+                f = _mm_loadu_si128((const __m128i *)(folded + i));
+        uint32_t mask = 0xFFFF & ~(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(t, f));
+        if (mask) set_bits(bits, at + i, mask);
+    }
+#endif
+    for (; i < n; i++)
+        if (text[i] != folded[i]) set_bits(bits, at + i, 1);
+}
+
+static size_t bits_size(size_t n) {
+    return n / 8 + sizeof(uint32_t) + 1;
+}
+
+// --- Packing ---
+
+static size_t align4(size_t n) {
+    return (n + 3) / 4 * 4;
+}
+
+static void fill_patches(const parts *p, corpus_file *f, patch *patches, char *pool) {
+    size_t at = 0;
+    for (size_t i = 0; i < p->pieces.n; i++) {
+        const utf8_piece *u = &p->pieces.p[i];
+        patches[i] = (patch){.folded = (uint32_t)u->to,
+                             .original = (uint32_t)u->from,
+                             .pool = (uint32_t)at,
+                             .n_folded = (uint16_t)u->n_to,
+                             .n_original = (uint16_t)u->n};
+        memcpy(pool + at, p->text.p + u->from, u->n);
+        at += u->n;
+    }
+    f->patches = patches;
+    f->pool = pool;
+    f->n_patches = (uint32_t)p->pieces.n;
+}
+
+static void fill_capitals(const parts *p, uint8_t *bits) {
+    size_t from = 0, to = 0;
+    for (size_t i = 0; i <= p->pieces.n; i++) {
+        const utf8_piece *u = i < p->pieces.n ? &p->pieces.p[i] : NULL;
+        size_t n = (u ? u->from : p->text.n) - from;
+        mark_capitals(bits, to, p->text.p + from, p->folded.p + to, n);
+        from += n + (u ? u->n : 0);
+        to += n + (u ? u->n_to : 0);
+    }
+}
+
+// Bytes of the headings above each section, summed: for the average length of such a chain.
+static uint64_t sum_chains(arena *a, const heading_list *heads) {
+    uint64_t *chain = NEW_N(a, uint64_t, heads->n + 1), sum = 0;
+    for (size_t i = 0; i < heads->n; i++) {
+        chain[i + 1] = chain[heads->p[i].parent] + heads->p[i].n;
+        sum += chain[i + 1];
+    }
+    return sum;
+}
+
+static slab *slab_for(slabs *to, size_t n) {
+    slab *last = to->n ? to->p[to->n - 1] : NULL;
+    if (last && slab_fits(last, n)) return last;
+    size_t cap = last ? last->cap * 2 : SLAB_FIRST;
+    if (cap > SLAB_MOST) cap = SLAB_MOST;
+    if (cap < n + 1) cap = n + 1;
+    slab *s = slab_new(cap);
+    // No arena here: a slab must not be lost when there is no memory for its place in the list.
+    return s && slab_list_add(to, s) ? s : NULL;
+}
+
+static dep_status pack(const parts *p, slabs *to, corpus_file *f, dep_err *err) {
+    slab *s = slab_for(to, p->folded.n);
+    size_t starts = ((size_t)p->n_lines + 1) * sizeof(uint32_t), heads = p->heads.n * sizeof(heading),
+           patches = p->whole ? 0 : p->pieces.n * sizeof(patch),
+           bits = p->capitals && !p->whole ? align4(bits_size(p->folded.n)) : 0,
+           pool = p->whole ? p->text.n : p->pool;
+    char *block = s ? slab_block_new(s, starts + heads + patches + bits + pool) : NULL;
+    if (!block) return err_set(err, DEP_ERR_NOMEM, "out of memory");
+    f->in = s;
+    f->folded = str_n(slab_add(s, p->folded), p->folded.n);
+    f->starts = (uint32_t *)block;
+    f->n_lines = p->n_lines;
+    find_lines(f->folded, (uint32_t *)block, p->n_lines);
+    block += starts;
+    if (heads) memcpy(block, p->heads.p, heads);
+    f->heads = (heading *)block;
+    f->n_heads = (uint32_t)p->heads.n;
+    block += heads;
+    char *own = block + patches + bits;
+    if (p->whole) {
+        memcpy(own, p->text.p, p->text.n);
+        f->text = str_n(own, p->text.n);
+    } else {
+        fill_patches(p, f, (patch *)block, own);
+        if (bits) {
+            memset(block + patches, 0, bits);
+            fill_capitals(p, (uint8_t *)block + patches);
+            f->capitals = (uint8_t *)block + patches;
+        }
+    }
+    f->n_text = (uint32_t)p->text.n;
+    return DEP_OK;
+}
+
+dep_status corpus_keep(arena *turn, str path, str text, slabs *to, corpus_file *f, dep_err *err) {
+    parts p = {.text = text};
+    p.folded = utf8_fold_pieces(turn, text, &p.pieces);
+    p.capitals = p.folded.p != text.p;
+    for (vec_each(const utf8_piece, u, &p.pieces)) {
+        p.pool += u->n;
+        p.whole = p.whole || u->n > UINT16_MAX || u->n_to > UINT16_MAX;
+    }
+    p.whole = p.whole || p.pieces.n * sizeof(patch) + p.pool + p.folded.n / 8 > text.n;
+    p.n_lines = count_lines(p.folded);
+    headings_find(turn, path, text, &p.heads);
+    f->chain_bytes = sum_chains(turn, &p.heads);
+    return pack(&p, to, f, err);
+}
+
+// --- The original ---
+
+// The number of patches that begin before the place in the original.
+static size_t patches_before(const corpus_file *f, size_t original) {
+    size_t low = 0, high = f->n_patches;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (f->patches[mid].original < original)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static void copy_back(const corpus_file *f, char *to, size_t folded, size_t n) {
+    memcpy(to, f->folded.p + folded, n);
+    if (!f->capitals) return;
+    for (size_t i = 0; i < n; i++)
+        if (f->capitals[(folded + i) / 8] >> ((folded + i) % 8) & 1) to[i] = (char)(to[i] - 'a' + 'A');
+}
+
+str corpus_text(arena *a, const corpus_file *f, size_t from, size_t to) {
+    if (to > f->n_text) to = f->n_text;
+    if (from >= to) return (str){0};
+    if (f->text.p) return str_sub(f->text, from, to);
+    char *out = arena_alloc(a, to - from), *at = out;
+    size_t k = patches_before(f, from + 1);
+    // Where the text before patch k, which is like the folded one, begins in both.
+    size_t original = 0, folded = 0;
+    if (k) {
+        const patch *p = &f->patches[k - 1];
+        original = (size_t)p->original + p->n_original;
+        folded = (size_t)p->folded + p->n_folded;
+        if (from < original) {
+            size_t n = (original < to ? original : to) - from;
+            memcpy(at, f->pool + p->pool + (from - p->original), n);
+            at += n;
+            from += n;
+        }
+    }
+    for (; from < to; k++) {
+        const patch *p = k < f->n_patches ? &f->patches[k] : NULL;
+        size_t end = p && p->original < to ? p->original : to;
+        copy_back(f, at, folded + (from - original), end - from);
+        at += end - from;
+        from = end;
+        if (from == to) break;
+        size_t n = p->n_original < to - from ? p->n_original : to - from;
+        memcpy(at, f->pool + p->pool, n);
+        at += n;
+        from += n;
+        original = (size_t)p->original + p->n_original;
+        folded = (size_t)p->folded + p->n_folded;
+    }
+    return str_n(out, (size_t)(at - out));
+}
+
+// Where line `line` begins in the original.
+static size_t original_start(const corpus_file *f, uint32_t line) {
+    size_t at = f->starts[line], low = 0, high = f->n_patches;
+    if (at == 0) return 0;
+    // The last patch that begins before the line: its line end may be in it.
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (f->patches[mid].folded < at)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    if (!low) return at;
+    const patch *p = &f->patches[low - 1];
+    size_t end = (size_t)p->folded + p->n_folded;
+    if (at > end) return p->original + p->n_original + (at - end);
+    // Inside: as many line ends into the original as into the folded text.
+    size_t ends = 0, k = 0;
+    for (size_t i = p->folded; i < at; i++) ends += f->folded.p[i] == '\n';
+    for (; k < p->n_original && ends; k++) ends -= f->pool[p->pool + k] == '\n';
+    return p->original + k;
+}
+
+str corpus_original(arena *a, const corpus_file *f, uint32_t line) {
+    str rest;
+    if (f->text.p) {
+        size_t from = 0;
+        for (uint32_t i = 0; i < line && from < f->text.n; i++) {
+            const char *lf = memchr(f->text.p + from, '\n', f->text.n - from);
+            from = lf ? (size_t)(lf - f->text.p) + 1 : f->text.n;
+        }
+        rest = str_sub(f->text, from, f->text.n);
+        size_t end = str_chr(rest, '\n');
+        if (end != SIZE_MAX) rest.n = end;
+    } else {
+        size_t from = original_start(f, line);
+        size_t to = line + 1 < f->n_lines ? original_start(f, line + 1) : f->n_text;
+        rest = corpus_text(a, f, from, to);
+        size_t end = str_chr(rest, '\n');
+        if (end != SIZE_MAX) rest.n = end;
+    }
+    if (rest.n && rest.p[rest.n - 1] == '\r') rest.n--;
+    return rest;
+}
+
+uint32_t corpus_section(const corpus_file *f, uint32_t line) {
+    uint32_t low = 0, high = f->n_heads;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (f->heads[mid].first <= line)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}

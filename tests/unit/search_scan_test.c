@@ -1,0 +1,274 @@
+// The scanner against the one that is too simple to be wrong: on random corpora of all scripts every variant
+// of the kernel finds the same lines with the same counts, over files that lie in one slab or in several.
+#include "search/scan_int.h"
+#include "support/dir_fixture.h"
+#include "support/scan_naive.h"
+#include <deputy/utf8.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+// --- Random text ---
+
+typedef struct {
+    uint64_t x;
+} rng;
+
+static uint32_t next(rng *r, uint32_t n) {
+    r->x ^= r->x << 13;
+    r->x ^= r->x >> 7;
+    r->x ^= r->x << 17;
+    return (uint32_t)((r->x >> 33) % n);
+}
+
+// Few different ones, so that words meet, overlap and hold one another.
+static const char *const pieces[] = {
+    "a",
+    "b",
+    "ab",
+    "aba",
+    "abab",
+    "the",
+    "run",
+    "running",
+    "Runs",
+    "police",
+    "policies",
+    "Policy",
+    "x",
+    "1",
+    "12",
+    "_",
+    "-",
+    "'",
+    "退款",
+    "款退",
+    "七日",
+    "的",
+    "日",
+    "ｆｕｌｌ",
+    "，",
+    "。",
+    "カタ",
+    "ﾀｲﾄﾞ",
+    "환불",
+    "정책",
+    "คืนเงิน",
+    "й",
+    "И\xCC\x86",
+    "МОСКВА",
+    "é",
+    "e\xCC\x81",
+    "Straße",
+    "ﬁ",
+    "\xC2\xAD",
+    "\xE2\x80\x8B",
+    "\xEF\xBB\xBF",
+    "ΟΔΟΣ",
+    "İ",
+    "ǅ",
+    "𝐀",
+    "\xF0\x9F\x98\x80",
+    "هذه",
+    "\r",
+    "\t",
+    "\xCC\x81",
+    "word",
+    "words",
+};
+
+static str random_text(arena *a, rng *r, size_t n) {
+    buf b = buf_new(a, 0);
+    for (size_t i = 0; i < n; i++) {
+        buf_add(&b, str_z(pieces[next(r, sizeof pieces / sizeof *pieces)]));
+        uint32_t what = next(r, 12);
+        if (what < 5) buf_addc(&b, ' ');
+        if (what == 11) buf_addc(&b, '\n');
+    }
+    return buf_str(&b);
+}
+
+static str random_query(arena *a, rng *r) {
+    buf b = buf_new(a, 0);
+    for (uint32_t i = 0, n = 1 + next(r, 14); i < n; i++) {
+        bool phrase = next(r, 8) == 0;
+        if (phrase) buf_addc(&b, '"');
+        for (uint32_t k = 0, m = 1 + next(r, 3); k < m; k++) {
+            buf_add(&b, str_z(pieces[next(r, sizeof pieces / sizeof *pieces)]));
+            if (next(r, 3) == 0) buf_addc(&b, ' ');
+        }
+        if (phrase) buf_addc(&b, '"');
+        buf_addc(&b, ' ');
+    }
+    return buf_str(&b);
+}
+
+// --- Corpora ---
+
+typedef struct {
+    arena *a;
+    slabs slabs;
+    corpus_file *files;
+    selected_file *selected;
+    size_t n;
+    byte_pairs *pairs;
+    search_corpus corpus;
+} random_corpus;
+
+static void drop(void *p) {
+    random_corpus *c = p;
+    for (size_t i = 0; i < c->slabs.n; i++) slab_drop(c->slabs.p[i]);
+    free(c->slabs.p);
+}
+
+static random_corpus *make_corpus(arena *a, rng *r) {
+    static const file_name name = {.path = S_INIT("a.md")};
+    random_corpus *c = NEW(a, random_corpus);
+    arena_defer(a, drop, c);
+    c->n = 1 + next(r, 12);
+    c->files = NEW_N(a, corpus_file, c->n);
+    c->selected = NEW_N(a, selected_file, c->n);
+    size_t n = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        str text = random_text(a, r, next(r, 400));
+        dep_err err;
+        if (corpus_keep(a, S("a.md"), text, &c->slabs, &c->files[i], &err) != DEP_OK) fail_msg("%s", err.msg);
+        assert_text(corpus_text(a, &c->files[i], 0, text.n), str_cz(a, text));
+        // Some are left out, as a filter does, and some runs end.
+        if (next(r, 5)) c->selected[n++] = (selected_file){.file = &c->files[i], .name = &name};
+        if (next(r, 4) == 0) slab_seal(c->slabs.p[c->slabs.n - 1]);
+    }
+    c->n = n;
+    if (next(r, 2)) {
+        c->pairs = NEW(a, byte_pairs);
+        for (size_t i = 0; i < 65536; i++) c->pairs->pair[i] = (uint8_t)next(r, 200);
+        for (size_t i = 0; i < 256; i++) c->pairs->one[i] = (uint8_t)next(r, 200);
+    }
+    c->corpus = (search_corpus){.pairs = c->pairs, .limits = search_limits_default};
+    if (next(r, 6) == 0) c->corpus.limits.lines = next(r, 20);
+    return c;
+}
+
+static void assert_same(const scan_result *x, const scan_result *y, const char *what, str query) {
+    bool same = x->lines.n == y->lines.n && x->hits.n == y->hits.n && x->matched == y->matched &&
+                x->expanded == y->expanded && x->unranked == y->unranked && x->files == y->files &&
+                x->bytes == y->bytes;
+    for (size_t i = 0; same && i < x->lines.n; i++) {
+        const line_hit *l = &x->lines.p[i], *m = &y->lines.p[i];
+        same = l->file == m->file && l->line == m->line && l->first == m->first && l->n == m->n &&
+               l->exact == m->exact;
+    }
+    for (size_t i = 0; same && i < x->hits.n; i++) {
+        const term_hit *g = &x->hits.p[i], *h = &y->hits.p[i];
+        same = g->term == h->term && g->whole == h->whole && g->start == h->start && g->inside == h->inside &&
+               g->forms == h->forms && g->at == h->at;
+    }
+    if (!same)
+        fail_msg("%s differs for %.*s: %zu and %zu lines, %zu and %zu hits", what, STR_ARG(query), x->lines.n,
+                 y->lines.n, x->hits.n, y->hits.n);
+}
+
+static void test_search_scan__every_variant_counts_as_the_naive_scanner(void **state) {
+    (void)state;
+    static const char *const names[] = {"plain", "ssse3", "avx2", "avx512"};
+    rng r = {0x9E3779B97F4A7C15u};
+    size_t lines = 0;
+    for (int round = 0; round < 400; round++) {
+        arena *a = arena_new();
+        random_corpus *c = make_corpus(a, &r);
+        for (int q = 0; q < 4; q++) {
+            str query = random_query(a, &r);
+            term_list terms = {0};
+            terms_parse(a, query, &terms);
+            if (!terms.n) continue;
+            scan_result naive, fast;
+            scan_naive(a, &terms, c->selected, c->n, &c->corpus, &naive);
+            lines += naive.lines.n;
+            for (int v = 0; v < SCAN_VARIANTS; v++) {
+                scan_kernel *k = scan_kernel_of((scan_variant)v);
+                if (!k) continue;
+                scan_lines_with(k, a, &terms, c->selected, c->n, &c->corpus, &fast);
+                assert_same(&fast, &naive, names[v], query);
+            }
+        }
+        arena_free(a);
+    }
+    assert_true(lines > 10000); // the corpora are no empty ones
+}
+
+static void test_search_scan__the_best_variant_is_one_that_there_is(void **state) {
+    (void)state;
+    bool found = false;
+    for (int v = 0; v < SCAN_VARIANTS; v++)
+        found = found || scan_kernel_of((scan_variant)v) == scan_kernel_best();
+    assert_true(found);
+    assert_non_null(scan_kernel_of(SCAN_PLAIN));
+    assert_null(scan_kernel_of(SCAN_VARIANTS));
+}
+
+// A kernel may stop for want of room at any byte; where it goes on, nothing is lost and nothing comes twice.
+static void test_search_scan__places_without_number_are_all_found(void **state) {
+    (void)state;
+    enum { N = 5000 };
+    static char text[N + SCAN_AHEAD];
+    scan_tables t = {0};
+    for (int k = 0; k < SCAN_WINDOW; k++) {
+        t.admits[k]['a'] = 1;
+        t.low[k]['a' & 15] = t.high[k]['a' >> 4] = 1;
+    }
+    for (int v = 0; v < SCAN_VARIANTS; v++) {
+        scan_kernel *k = scan_kernel_of((scan_variant)v);
+        if (!k) continue;
+        for (size_t n = 0; n < N; n += 1 + n / 7) {
+            memset(text, 'a', sizeof text);
+            size_t at = 0, seen = 0;
+            while (at < n) {
+                scan_place places[SCAN_FOUND_MAX];
+                size_t found = 0;
+                at = k(&t, text, at, n, places, &found);
+                for (size_t i = 0; i < found; i++, seen++) assert_int_equal(places[i].at, seen);
+            }
+            assert_int_equal(at, n);
+            assert_int_equal(seen, n);
+        }
+    }
+}
+
+// --- The original text ---
+
+static void test_search_scan__lines_and_text_come_back_as_they_were(void **state) {
+    (void)state;
+    rng r = {42};
+    for (int round = 0; round < 400; round++) {
+        arena *a = arena_new();
+        str text = random_text(a, &r, next(&r, 300));
+        slabs s = {0};
+        corpus_file f = {0};
+        dep_err err;
+        assert_int_equal(corpus_keep(a, S("a.txt"), text, &s, &f, &err), DEP_OK);
+        str rest = text, line;
+        for (uint32_t i = 0; i < f.n_lines; i++) {
+            (void)str_cut(rest, '\n', &line, &rest);
+            if (line.n && line.p[line.n - 1] == '\r') line.n--;
+            assert_text(corpus_original(a, &f, i), str_cz(a, line));
+        }
+        // What folding removes makes no line.
+        assert_int_equal(utf8_fold(a, rest).n, 0);
+        for (int k = 0; k < 20 && text.n; k++) {
+            size_t from = next(&r, (uint32_t)text.n), to = from + next(&r, (uint32_t)(text.n - from) + 1);
+            assert_text(corpus_text(a, &f, from, to), str_cz(a, str_sub(text, from, to)));
+        }
+        for (size_t i = 0; i < s.n; i++) slab_drop(s.p[i]);
+        free(s.p);
+        arena_free(a);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_search_scan__every_variant_counts_as_the_naive_scanner),
+        cmocka_unit_test(test_search_scan__the_best_variant_is_one_that_there_is),
+        cmocka_unit_test(test_search_scan__places_without_number_are_all_found),
+        cmocka_unit_test(test_search_scan__lines_and_text_come_back_as_they_were),
+    };
+    return cmocka_run_group_tests_name("search_scan", tests, nullptr, nullptr);
+}
