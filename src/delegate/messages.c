@@ -119,12 +119,28 @@ static void read_system(arena *a, const json *data, conversation *ret) {
                                  .schema = json_str(t, S("schema"), (str){0})}));
 }
 
+// Calls that were never answered, because the process died: an API takes nothing after them but their
+// results.
+static void answer_open_calls(arena *a, model_messages *messages) {
+    if (!messages->n || messages->p[messages->n - 1].role != ROLE_ASSISTANT) return;
+    model_message results = {.role = ROLE_USER};
+    for (vec_each(const model_block, b, &messages->p[messages->n - 1].blocks))
+        if (b->kind == BLOCK_TOOL_USE)
+            vec_push(a, &results.blocks,
+                     ((model_block){.kind = BLOCK_TOOL_RESULT,
+                                    .id = b->id,
+                                    .text = S("Not run: the delegation ended before this call."),
+                                    .is_error = true}));
+    if (results.blocks.n) vec_push(a, messages, results);
+}
+
 dep_status messages_read(arena *a, const message_rows *rows, conversation *ret, dep_err *err) {
     for (vec_each(const message_row, row, rows)) {
         json *data;
         TRY(json_parse(a, row->data, 0, &data, err));
         model_message m = {.role = str_eq(row->kind, S("user")) ? ROLE_USER : ROLE_ASSISTANT};
         if (str_eq(row->kind, S("system"))) {
+            answer_open_calls(a, &ret->messages); // here the next delegation begins
             read_system(a, data, ret);
         } else if (str_eq(row->kind, S("load"))) {
             vec_push(a, &ret->loaded, json_str(data, S("name"), (str){0}));
@@ -143,5 +159,6 @@ dep_status messages_read(arena *a, const message_rows *rows, conversation *ret, 
                            STR_ARG(row->kind));
         }
     }
+    answer_open_calls(a, &ret->messages);
     return DEP_OK;
 }

@@ -302,20 +302,6 @@ static dep_status grant_then(run *r, const ancestors *chain, grant *ret, dep_err
 
 // --- The conversation ----------------------------------------------------------------------------
 
-// Calls that were never answered: an API takes nothing after them but their results.
-static void answer_open_calls(run *r) {
-    if (!r->messages.n || r->messages.p[r->messages.n - 1].role != ROLE_ASSISTANT) return;
-    model_message results = {.role = ROLE_USER};
-    for (vec_each(const model_block, b, &r->messages.p[r->messages.n - 1].blocks))
-        if (b->kind == BLOCK_TOOL_USE)
-            vec_push(r->a, &results.blocks,
-                     ((model_block){.kind = BLOCK_TOOL_RESULT,
-                                    .id = b->id,
-                                    .text = S("Not run: the delegation ended before this call."),
-                                    .is_error = true}));
-    if (results.blocks.n) vec_push(r->a, &r->messages, results);
-}
-
 // Loads that succeeded are restored in their order; one that is not granted any more is said.
 static void restore_loads(run *r, const strs *loads, buf *lost) {
     for (vec_each(const str, name, loads)) {
@@ -382,7 +368,6 @@ dep_status resume_prepare(run *r, const delegate_order *o, dep_err *err) {
     TRY(read_messages(r, &chain, &c, err));
     r->messages = c.messages;
     r->resumes = chain.p[0].row.id;
-    answer_open_calls(r);
     if (o->role == ROLE_MAIN) {
         r->thread = chain.p[0].row.thread;
         // The person's own conversation: today's prompt and tools.

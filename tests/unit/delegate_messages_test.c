@@ -40,7 +40,7 @@ static void test_delegate_messages__every_block_comes_back_as_it_was(void **stat
     conversation c = {0};
     dep_err err;
     assert_int_equal(messages_read(a, &r->act.messages, &c, &err), DEP_OK);
-    assert_int_equal(c.messages.n, 1);
+    assert_int_equal(c.messages.n, 2); // its calls were never answered
     assert_int_equal(c.messages.p[0].role, ROLE_ASSISTANT);
     assert_int_equal(c.messages.p[0].blocks.n, m.blocks.n);
     for (size_t i = 0; i < m.blocks.n; i++) {
@@ -147,8 +147,36 @@ static void test_delegate_messages__a_note_belongs_to_the_message_before_it(void
     arena_free(a);
 }
 
+// A crash between a call and its result; then it was continued, and is continued again.
+static void test_delegate_messages__calls_without_results_are_answered_where_one_ended(void **state) {
+    (void)state;
+    arena *a = arena_new();
+    static const char *const rows[] = {
+        "system",    "{\"prompt\":\"P\",\"tools\":[]}",
+        "user",      "{\"blocks\":[{\"kind\":\"text\",\"text\":\"task\"}]}",
+        "assistant", "{\"blocks\":[{\"kind\":\"tool_use\",\"id\":\"i\",\"name\":\"read\",\"input\":\"{}\"}]}",
+        "system",    "{\"prompt\":\"P\",\"tools\":[]}",
+        "user",      "{\"blocks\":[{\"kind\":\"text\",\"text\":\"go on\"}]}",
+        "assistant", "{\"blocks\":[{\"kind\":\"tool_use\",\"id\":\"j\",\"name\":\"read\",\"input\":\"{}\"}]}",
+        NULL};
+    conversation c;
+    dep_err err;
+    assert_int_equal(read_rows(a, rows, &c, &err), DEP_OK);
+    assert_int_equal(c.messages.n, 6);
+    static const size_t answers[] = {2, 5};
+    for (size_t i = 0; i < 2; i++) {
+        const model_message *m = &c.messages.p[answers[i]];
+        assert_int_equal(m->role, ROLE_USER);
+        assert_int_equal(m->blocks.n, 1);
+        assert_int_equal(m->blocks.p[0].kind, BLOCK_TOOL_RESULT);
+        assert_true(m->blocks.p[0].is_error && str_eq(m->blocks.p[0].id, i ? S("j") : S("i")));
+    }
+    arena_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_delegate_messages__calls_without_results_are_answered_where_one_ended),
         cmocka_unit_test(test_delegate_messages__every_block_comes_back_as_it_was),
         cmocka_unit_test(test_delegate_messages__prompt_tools_and_loads_come_back_in_order),
         cmocka_unit_test(test_delegate_messages__a_fold_is_repeated_exactly_and_touches_nothing_else),
