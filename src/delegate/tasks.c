@@ -116,11 +116,18 @@ static dep_status start(run *r, const tool_task_order *t, bool background, str *
     return engine_start(r->e, r->a, &o, id, err);
 }
 
-// Waits for it, and takes it along when this run is stopped.
+// All at once, before any of them is waited for.
+static void stop_started(run *r) {
+    for (vec_each(const started_task, s, &r->started))
+        if (s->id.n) (void)engine_stop_why(r->e, s->id, "stopped with the main agent's turn");
+}
+
+// Waits for it, and takes it and those beside it along when this run is stopped.
 static dep_status finish(run *r, str id, buf *out, dep_err *err) {
     bool ended = false;
     while (!engine_wait(r->e, &id, 1, false, INT32_MAX, &ended, run_cancelled, r)) {
         engine_stop_why(r->e, id, "stopped with the main agent's turn");
+        stop_started(r);
         if (engine_wait(r->e, &id, 1, false, STOP_WAIT_MS, &ended, NULL, NULL)) break;
     }
     return give_report(r, id, out, &ended, err);
@@ -180,9 +187,9 @@ void tasks_start(run *r, const model_blocks *answer) {
 }
 
 void tasks_end(run *r) {
+    stop_started(r);
     for (vec_each(started_task, s, &r->started)) {
         if (s->collected || !s->id.n) continue;
-        engine_stop_why(r->e, s->id, "stopped with the main agent's turn");
         bool ended;
         (void)engine_wait(r->e, &s->id, 1, false, STOP_WAIT_MS, &ended, NULL, NULL);
     }
@@ -318,7 +325,7 @@ static dep_status command_stop(store *s, void *p, dep_err *err) {
 
 static dep_status task_stop(void *p, const strs *ids, buf *out, dep_err *err) {
     run *r = p;
-    strs wanted = {0};
+    strs wanted = {0}, told = {0};
     TRY(resolve_ids(r, ids, &wanted, err));
     if (!wanted.n) buf_add(out, S("No delegation is running.\n"));
     for (vec_each(str, id, &wanted)) {
@@ -326,13 +333,14 @@ static dep_status task_stop(void *p, const strs *ids, buf *out, dep_err *err) {
             buf_addf(out, "%.12s had ended already.\n", id->p);
             continue;
         }
+        vec_push(r->turn, &told, *id);
         if (!engine_stop_why(r->e, *id, "stopped by the main agent"))
             TRY(store_do(r->e->store, STORE_WRITE_FULL, command_stop, id, err));
-        strs one = {.p = id, .n = 1, .cap = 1};
-        wait_for(r, &one, false, STOP_WAIT_MS);
+    }
+    if (told.n) wait_for(r, &told, false, STOP_WAIT_MS);
+    for (vec_each(const str, id, &told))
         buf_addf(out, "%.12s %s; TaskWait gives what it had.\n", id->p,
                  has_ended(r, *id) ? "is stopped" : "was told to stop");
-    }
     return DEP_OK;
 }
 
