@@ -177,8 +177,8 @@ static int start_thread(task *t) {
     return failed;
 }
 
-// With the lock held. A thread that cannot be had now is asked for again when the next one ends; with none
-// running there is nothing to wait for, and the next order tries.
+// With the lock held. A thread that cannot be had now is asked for again when the next one ends, by the next
+// order, and by whoever waits.
 void engine_launch(engine *e) {
     for (task *t = e->tasks; t && e->running < e->cap && !atomic_load(&e->closing); t = t->next) {
         if (t->status != DELEG_QUEUED) continue;
@@ -371,6 +371,7 @@ bool engine_wait(engine *e, const str *ids, size_t n, bool any, int64_t timeout_
     int64_t until = clock->mono_ms(clock->ctx) + timeout_ms;
     for (;;) {
         with_lock(e);
+        engine_launch(e);
         size_t count = count_ended(e, ids, n, ended);
         bool enough = count == n || (any && count > 0);
         int64_t left = until - clock->mono_ms(clock->ctx);

@@ -6,7 +6,7 @@
 #include <time.h>
 
 enum {
-    LIST_MAX = 1000, // delegations of a thread that ids are looked up in
+    LIST_MAX = 1000, // delegations of a thread that ids are looked up in, and ids of one call
     LIST_SHOWN = 50, // of TaskList
     LOOK_MS = 200,   // between two looks at delegations of another process
     STOP_WAIT_MS = 5000,
@@ -76,6 +76,8 @@ static dep_status resolve_id(run *r, const delegation_rows *rows, str id, strs *
 // The given ones; without any, those that run.
 static dep_status resolve_ids(run *r, const strs *ids, strs *ret, dep_err *err) {
     delegation_rows rows = {0};
+    if (ids->n > LIST_MAX)
+        return err_set(err, DEP_ERR_LIMIT, "%zu ids are too many; at most %d are taken", ids->n, LIST_MAX);
     TRY(rows_of(r, &rows, err));
     for (vec_each(const str, id, ids)) TRY(resolve_id(r, &rows, *id, ret, err));
     if (ids->n) return DEP_OK;
@@ -130,7 +132,9 @@ static dep_status finish(run *r, str id, buf *out, dep_err *err) {
         stop_started(r);
         if (engine_wait(r->e, &id, 1, false, STOP_WAIT_MS, &ended, NULL, NULL)) break;
     }
-    return give_report(r, id, out, &ended, err);
+    TRY(give_report(r, id, out, &ended, err));
+    if (ended) return DEP_OK;
+    return err_set(err, DEP_ERR_IO, "%.12s has ended, but its report could not be stored", id.p);
 }
 
 static dep_status task_call(void *p, const tool_task_order *t, buf *out, dep_err *err) {

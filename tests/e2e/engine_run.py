@@ -262,6 +262,20 @@ def test_the_same_tasks_start_nothing(box):
     box.equal("and no subagent began", len(asked), 4)
 
 
+def test_ids_of_tasks(box):
+    box.agent("one", "tools: [glob]\n")
+    task = {"agent": "one", "task": "look", "description": "d"}
+    waits = [calls("TaskWait", {"ids": ["12"]}), calls("TaskStop", {"ids": ["abcdef"]}),
+             calls("TaskWait", {"ids": ["0123"] * 1000}), calls("TaskWait", {"ids": ["0123"] * 1001})]
+    with box.server([{"newest": "look", **says("seen")}, calls("Task", task), *waits, says("done")]) as server:
+        report = box.run("run", "main", "x", "--json").json()
+        results = [result_text(r) for r in (results_of(b)[0] for b in server.bodies()[3:])]
+    box.equal("it ends", (report["status"], report["report"]), ("completed", "done"))
+    for text, says_so in zip(results, ["too short for an id", 'no delegation "abcdef" in this conversation',
+                                       'no delegation "0123"', "1001 ids are too many; at most 1000"]):
+        box.check(f"the model is told: {says_so}", says_so in text, results)
+
+
 def test_a_paused_turn_before_the_last(box):
     box.agent("one", "tools: [glob]\nmaxTurns: 2\n")
     with box.server([says("half", stop_reason="pause_turn"), says("whole")]) as server:
