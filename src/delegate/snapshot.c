@@ -58,9 +58,10 @@ dep_status snapshot_take(engine *e, snapshot **ret, dep_err *err) {
     dep_status status = DEP_OK;
     workspace *w = e->current->w;
     workspace_lock(w);
-    bool changed = workspace_changed(w) || !same_switches(e, w);
+    bool changed = workspace_changed(w);
     workspace_unlock(w);
-    if (changed) status = renew(e, err);
+    // Without the lock: the store may have to wait for another process, and tools need the workspace.
+    if (changed || !same_switches(e, w)) status = renew(e, err);
     if (status == DEP_OK) {
         pthread_mutex_lock(&e->lock);
         e->current->refs++;
