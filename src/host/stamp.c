@@ -3,9 +3,14 @@
 // change again without another time, so it counts as changed until it has grown old.
 #include "host/host_int.h"
 #include <deputy/file.h>
+#include <dirent.h>
 #include <fcntl.h>
+#include <unistd.h>
 
-enum { STAMP_FRESH_MS = 2000 }; // some file systems keep whole or even seconds
+enum {
+    STAMP_FRESH_MS = 2000, // some file systems keep whole or even seconds
+    STAMPS_MAX = 10000,    // from so many on, folders without a skill are passed over
+};
 
 typedef struct {
     str path; // absolute
@@ -39,13 +44,45 @@ static void add_agents(workspace *w) {
     }
 }
 
+// Folders below a root of skills, as far as skills are looked for: one that comes into an empty folder
+// changes nothing above it. Links are not followed; what is behind one is known by its skill.
+static void add_folders(workspace *w, int parent, str name, str shown, int depth) {
+    arena *scratch = arena_new();
+    dir_entries names = {0};
+    int fd;
+    if (dir_open_at(parent, name, FILE_NO_LINKS, &fd, NULL) == DEP_OK) {
+        add(w, shown);
+        bool listed = depth < SKILL_DEPTH_MAX && w->stamps->files.n < STAMPS_MAX &&
+                      dir_list(scratch, fd, SKILL_ENTRIES_MAX, &names, NULL) == DEP_OK;
+        for (size_t i = 0; listed && i < names.n; i++)
+            if (names.p[i].type == DT_DIR)
+                add_folders(w, fd, names.p[i].name, path_join(scratch, shown, names.p[i].name), depth + 1);
+        close(fd);
+    }
+    arena_free(scratch);
+}
+
+static void add_root(workspace *w, str path) {
+    arena *scratch = arena_new();
+    dir_entries names = {0};
+    int fd;
+    add(w, path);
+    if (dir_open(path, &fd, NULL) == DEP_OK) {
+        if (dir_list(scratch, fd, SKILL_ENTRIES_MAX, &names, NULL) == DEP_OK)
+            for (vec_each(const dir_entry, e, &names))
+                if (e->type == DT_DIR) add_folders(w, fd, e->name, path_join(scratch, path, e->name), 1);
+        close(fd);
+    }
+    arena_free(scratch);
+}
+
 static void add_skills(workspace *w) {
     static const char *const below[] = {".deputy/skills", ".agents/skills", ".claude/skills"};
     for (size_t i = 0; i < sizeof below / sizeof *below; i++) {
-        add(w, path_join(w->a, w->root, str_z(below[i])));
-        if (i) add(w, path_join(w->a, w->dirs.home, str_z(below[i])));
+        add_root(w, path_join(w->a, w->root, str_z(below[i])));
+        if (i) add_root(w, path_join(w->a, w->dirs.home, str_z(below[i])));
     }
-    add(w, path_join(w->a, w->dirs.config, S("skills")));
+    add_root(w, path_join(w->a, w->dirs.config, S("skills")));
     for (vec_each(const skill, s, &w->skills)) {
         str path = s->location;
         if (str_starts(path, S("~/"))) path = path_join(w->a, w->dirs.home, str_sub(path, 2, path.n));

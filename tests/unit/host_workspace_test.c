@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 // --- The root
@@ -379,6 +380,29 @@ static void test_host_workspace__state_is_made_private_and_stays_so(void **state
     assert_int_equal(st.st_mode & 07777, 0700);
 }
 
+// A workspace whose files are all old enough to be told from changed ones.
+static workspace *settled(ws_fixture *f) {
+    dep_err err;
+    for (;;) {
+        workspace *w = ws_open(f);
+        assert_int_equal(workspace_skills(w, &err), DEP_OK);
+        assert_int_equal(workspace_stamp(w, &err), DEP_OK);
+        if (!workspace_changed(w)) return w;
+        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    }
+}
+
+static void test_host_workspace__a_skill_in_an_old_empty_folder_is_seen(void **state) {
+    ws_fixture *f = *state;
+    static const char *const folders[] = {".deputy/skills/tone", ".claude/skills/a/b/c"};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) ws_mkdir(f, folders[i]);
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        workspace *w = settled(f);
+        ws_write(f, str_cz(f->a, str_fmt(f->a, "%s/SKILL.md", folders[i])), "---\nname: x\n---\nB\n");
+        assert_true(workspace_changed(w));
+    }
+}
+
 // Each delegation with memory asks for it, on a workspace that lives long.
 static void test_host_workspace__lists_of_trust_are_opened_for_writing_once(void **state) {
     workspace *w = ws_open(*state);
@@ -409,6 +433,7 @@ int main(void) {
         T(a_config_that_is_not_trusted_changes_nothing),
         T(system_keys_are_not_read_from_a_workspace_file),
         T(a_list_of_trust_that_cannot_be_believed_trusts_nothing),
+        T(a_skill_in_an_old_empty_folder_is_seen),
         T(lists_of_trust_are_opened_for_writing_once),
         T(state_is_made_private_and_stays_so),
     };
