@@ -68,6 +68,7 @@ const core_files = [_][]const u8{
     "search/headings.c",
     "search/json.c",
     "search/load.c",
+    "search/pipe.c",
     "search/rank.c",
     "search/run.c",
     "search/scan.c",
@@ -325,6 +326,7 @@ const suites = [_][]const u8{
     "tools_call",
     "tools_glob",
     "tools_grep",
+    "tools_kb_search",
     "tools_read",
     "toolspec_toolspec",
     "trust_list",
@@ -344,6 +346,7 @@ const fuzzers = [_][]const u8{
     "json",
     "openai",
     "responses",
+    "search",
     "skill",
     "sse",
     "text",
@@ -364,6 +367,7 @@ const bench_programs = [_][]const u8{
 /// tests/bench/NAME.c, what Deputy is measured with and beside: without its library.
 const bench_peers = [_][]const u8{
     "curl_floor",
+    "fts_lines",
     "stub",
 };
 
@@ -519,6 +523,7 @@ pub fn build(b: *std.Build) void {
         const m = setup.module(b);
         m.addCSourceFiles(.{ .root = b.path("tests/bench"), .files = &.{b.fmt("{s}.c", .{name})}, .flags = setup.flags });
         if (std.mem.eql(u8, name, "curl_floor")) m.linkSystemLibrary("libcurl", .{});
+        if (std.mem.eql(u8, name, "fts_lines")) m.linkSystemLibrary("sqlite3", .{});
         installTest(b, bench_bin, b.addExecutable(.{ .name = name, .root_module = m }), "tests/bench");
     }
 

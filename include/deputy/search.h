@@ -114,12 +114,14 @@ enum : size_t {
 search_cache *search_cache_new(arena *a);
 
 typedef struct search_corpus search_corpus;
-// Walks and reads the sources once. A file is its device and inode: one that several sources, links or names
-// lead to is read and found once, under the first name (by source, then path) that the query's filters admit.
-// Each source gets an equal share of the budget first, then what the others leave; max_bytes bounds what is
-// read and, within a small factor, the memory held until search_close. The sources may go after this call.
-// Errors: INVALID for a pattern or an encoding that may not be, naming the source and the reason. A cancelled
-// open succeeds with what was read so far; every answer says so.
+// Walks and reads the sources. With a cache only what has changed since the last search of the same sources
+// is read, and the corpus is shared with searches that go on at the same time. A file is its device and
+// inode: one that several sources, links or names lead to is read and found once, under the first name (by
+// source, then path) that the query's filters admit. Each source gets an equal share of the budget first,
+// then what the others leave; max_bytes bounds what is read and, within a small factor, the memory held until
+// search_close. The sources may go after this call. Errors: INVALID for a pattern or an encoding that may not
+// be, naming the source and the reason. A cancelled open succeeds with what was read so far; every answer
+// says so.
 [[nodiscard]] dep_status search_open(const search_space *space, search_corpus **ret, dep_err *err);
 // Ranks the lines for one query. Deterministic: same corpus and query, same bytes. What is returned lives in
 // `a` alone. Any number of threads may ask one corpus. Errors: INVALID for a blank query, an unknown source,

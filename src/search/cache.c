@@ -264,7 +264,7 @@ static dep_status walk_all(search_cache *c, entry *e, const search_space *space,
 // Files that others may change without a word of it, and directories behind links.
 static bool unwatched_same(const search_space *space, const corpus_data *d) {
     struct stat st;
-    for (size_t i = 0; i < d->n_tracks; i++) {
+    for (size_t i = 0; d->n_unwatched && i < d->n_tracks; i++) {
         const corpus_track *t = &d->tracks[i];
         if (!t->linked && !t->several) continue;
         if (file_stat_at(space->root, t->path, t->linked ? FILE_LINKS_INSIDE : FILE_NO_LINKS, &st, NULL) !=

@@ -130,7 +130,7 @@ static byte_pairs *make_pairs(loader *l) {
     if (l->cost < PAIRS_MIN) return NULL;
     byte_pairs *p = NEW(l->names, byte_pairs);
     // Most was taken over: so are the figures.
-    if (l->old && l->old->pairs && l->old->cost / 2 > l->counted) {
+    if (l->old && l->old->pairs && l->old->cost / 2 > pipe_counted(l->pipe)) {
         *p = *l->old->pairs;
         return p;
     }
@@ -187,6 +187,7 @@ static dep_status finish(loader *l, corpus_names *names, corpus_data **ret, dep_
     if (!d->files || !d->tracks) return no_memory(d, err);
     for (size_t i = 0; i < d->n_files; i++) d->files[i] = files[i].file;
     if (d->n_tracks) memcpy(d->tracks, l->tracks, d->n_tracks * sizeof *d->tracks);
+    for (size_t i = 0; i < d->n_tracks; i++) d->n_unwatched += d->tracks[i].linked || d->tracks[i].several;
     bool sorted = true;
     for (size_t i = 1; i < d->n_tracks && sorted; i++)
         sorted = by_track(&d->tracks[i - 1], &d->tracks[i]) < 0;
@@ -236,7 +237,10 @@ static dep_status fill(loader *l, corpus_names *names, const search_limits *limi
     }
     l->cancelled = walked.cancelled;
     loader_gather(l, walked.files.p, walked.files.n);
-    if (!l->cancelled) TRY(loader_load_all(l));
+    TRY(pipe_new(l->scratch, l->candidates.n, &l->slabs, l->pairs, &l->pipe, err));
+    if (!l->cancelled) (void)loader_load_all(l);
+    loader_drain(l);
+    TRY(l->fault);
     return finish(l, names, ret, err);
 }
 
@@ -263,7 +267,7 @@ static dep_status load_caught_turn(const load_order *o, corpus_data **ret, dep_e
     loader *l = NEW(o->scratch, loader);
     *l = (loader){.names = o->track ? o->scratch : o->names->a,
                   .scratch = o->scratch,
-                  .turn = o->turn,
+                  .opened = o->turn,
                   .space = o->space,
                   .old = o->old,
                   .judged = o->judged,
@@ -367,7 +371,12 @@ static dep_status reload(loader *l, const load_order *o, corpus_data **ret, dep_
     l->excludes = NEW_N(l->scratch, walk_exclude *, space->n_sources);
     if (old->tail && !slab_list_add(&l->slabs, slab_take(old->tail)))
         return err_set(err, DEP_ERR_NOMEM, "out of memory");
-    if (old->cost > max_bytes || !loader_load(l, l->candidates.p, max_bytes - old->cost)) return DEP_OK;
+    TRY(pipe_new(l->scratch, 1, &l->slabs, l->pairs, &l->pipe, err));
+    if (old->cost > max_bytes) return DEP_OK;
+    l->left = max_bytes - old->cost;
+    bool fits = loader_load(l, l->candidates.p, true);
+    loader_drain(l);
+    if (!fits) return DEP_OK;
     TRY(l->fault);
     if (l->files.n != 1 || l->cuts.n || l->tracks[0].several || l->tracks[0].linked) return DEP_OK;
     return replace(l, old, track, ret, err);

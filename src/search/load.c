@@ -10,8 +10,6 @@
 // A file that changed this shortly before it was read may change again without another time: the kernel's
 // clock ticks, and some file systems keep whole or even seconds.
 enum { TICK_MS = 50, COARSE_TICK_MS = 2000 };
-// Of every so many bytes a part is counted: enough to tell rare pairs from common ones.
-enum { SAMPLE_EACH = 1024, SAMPLE = 128 };
 
 // For each source that has the file, so that it is said whichever of them a query asks.
 void loader_cut(loader *l, const candidate *cand, bool loses, str reason) {
@@ -140,7 +138,7 @@ static int open_candidate(loader *l, const candidate *cand, struct stat *st) {
         cut_failed(l, cand, status, err.os);
         return -1;
     }
-    arena_defer_close(l->turn, fd);
+    arena_defer_close(l->opened, fd);
     if (!allowed(l, cand, fd, linked, st)) return -1;
     int64_t changed = (int64_t)st->st_ctim.tv_sec * 1000 + st->st_ctim.tv_nsec / 1000000;
     l->track->sig = sig_of(st);
@@ -195,17 +193,8 @@ static bool judge_decoded(loader *l, const candidate *cand, const decoded *d, st
     return true;
 }
 
-// Which pairs of bytes are common: parts of the texts tell.
-static void sample(loader *l, str folded) {
-    const unsigned char *s = (const unsigned char *)folded.p;
-    for (size_t from = 0; from + 1 < folded.n; from += SAMPLE_EACH) {
-        size_t to = from + SAMPLE < folded.n - 1 ? from + SAMPLE : folded.n - 1;
-        for (size_t i = from; i < to; i++) l->pairs[s[i] << 8 | s[i + 1]]++;
-    }
-}
-
-// Reads one open file into *ret. False when it has no text.
-static bool read_text(loader *l, const candidate *cand, int fd, size_t size, corpus_file *ret) {
+// Reads one open file; *ret gets its text. False when it has none.
+static bool read_text(loader *l, const candidate *cand, int fd, size_t size, loaded *f, str *ret) {
     str encoding = l->space->sources[cand->sources.p[0]].encoding, bytes;
     dep_err err = {0};
     dep_status status = file_read_fd(l->turn, fd, l->max_file, true, &bytes, &err);
@@ -231,11 +220,8 @@ static bool read_text(loader *l, const candidate *cand, int fd, size_t size, cor
         note(l, cand, true, S("over 256 MiB as UTF-8: head searched"));
         d.text = utf8_cut(d.text, CORPUS_FILE_CEILING);
     }
-    ret->bytes = read;
-    l->fault = corpus_keep(l->turn, cand->path, d.text, &l->slabs, ret, l->err);
-    if (l->fault != DEP_OK) return false;
-    sample(l, ret->folded);
-    l->counted += ret->folded.n;
+    f->file.bytes = read;
+    *ret = d.text;
     return true;
 }
 
@@ -281,38 +267,107 @@ static void spend(loader *l, size_t n) {
     l->share_left -= n < l->share_left ? n : l->share_left;
 }
 
-// Reads one candidate when it fits the budget; false when it does not.
-bool loader_load(loader *l, candidate *cand, size_t budget) {
+// Takes in what has come out of the pipe.
+static void take_in(loader *l, pipe_batch *b) {
+    if (b->fault != DEP_OK && l->fault == DEP_OK) {
+        l->fault = b->fault;
+        if (l->err) *l->err = b->err;
+    }
+    for (size_t i = 0; i < b->n && b->fault == DEP_OK; i++) {
+        loaded *f = &l->files.p[b->jobs[i].index];
+        size_t bytes = f->file.bytes, n = b->jobs[i].file.folded.n;
+        f->file = b->jobs[i].file;
+        f->file.bytes = bytes;
+        // What folding made longer.
+        if (n > f->cost) spend(l, n - f->cost);
+        if (n > f->cost) f->cost = n;
+        l->in_pipe -= b->jobs[i].text.n;
+    }
+    b->n = b->bytes = 0;
+    arena_reset(b->a);
+}
+
+void loader_drain(loader *l) {
+    if (pipe_filling(l->pipe)->n) {
+        pipe_batch *out = pipe_next(l->pipe);
+        if (out) take_in(l, out);
+    }
+    for (pipe_batch *b; (b = pipe_drain(l->pipe));) take_in(l, b);
+    l->turn = pipe_filling(l->pipe)->a;
+}
+
+static void to_pipe(loader *l, const candidate *cand, str text, size_t index) {
+    pipe_batch *b = pipe_filling(l->pipe);
+    b->jobs[b->n++] = (pipe_job){.index = index, .path = cand->path, .text = text};
+    b->bytes += text.n;
+    l->in_pipe += text.n;
+}
+
+// A full batch goes on its way.
+static void move_on(loader *l) {
+    pipe_batch *b = pipe_filling(l->pipe);
+    if (b->n < PIPE_FILES && arena_used(b->a) < PIPE_BYTES) return;
+    pipe_batch *out = pipe_next(l->pipe);
+    if (out) take_in(l, out);
+    l->turn = pipe_filling(l->pipe)->a;
+}
+
+static size_t budget_of(const loader *l, bool whole) {
+    return whole || l->left < l->share_left ? l->left : l->share_left;
+}
+
+// Near the end of the budget nothing may be underway, because folding may make it longer than was thought.
+static void settle(loader *l, bool whole) {
+    enum { LONGER = 11 };
+    if (l->in_pipe && budget_of(l, whole) < l->max_file + l->in_pipe * LONGER) loader_drain(l);
+}
+
+static dep_status load_caught(loader *l, candidate *cand, bool whole, bool *fits) {
+    ARENA_CATCH(l->turn, l->err);
     struct stat st;
-    arena_reset(l->turn);
-    l->track = &l->tracks[cand - l->candidates.p];
-    *l->track = (corpus_track){.path = cand->path, .source = cand->sources.p[0]};
     const corpus_track *old = known(l, cand);
     int fd = -1;
     if (old)
         st = stat_of(&cand->sig);
     else if ((fd = open_candidate(l, cand, &st)) < 0)
-        return true;
+        return DEP_OK;
     size_t size = st.st_size > 0 ? (size_t)st.st_size : 0, cost = size < l->max_file ? size : l->max_file;
     slot *s = find_slot(l, st.st_dev, st.st_ino);
-    bool fits = s->file || cost <= budget;
+    *fits = s->file || cost <= budget_of(l, whole);
     if (s->file) {
         add_names(l, &l->files.p[s->file - 1], cand);
         l->track->file = (uint32_t)s->file;
-    } else if (fits) {
-        loaded f = {0};
-        if (old ? take_over(l, cand, old, &f) : read_text(l, cand, fd, size, &f.file)) {
+    } else if (*fits) {
+        loaded f = {.cost = cost};
+        str text = {0};
+        if (old ? take_over(l, cand, old, &f) : read_text(l, cand, fd, size, &f, &text)) {
+            if (old && f.file.folded.n > f.cost) f.cost = f.file.folded.n;
             add_names(l, &f, cand);
             vec_push(l->scratch, &l->files, f);
             *s = (slot){st.st_dev, st.st_ino, l->files.n};
             l->track->file = (uint32_t)l->files.n;
-            if (f.file.folded.n > cost) cost = f.file.folded.n;
+            if (!old) to_pipe(l, cand, text, l->files.n - 1);
         }
-        spend(l, cost);
-        if (!old) l->since_asked += cost;
+        spend(l, f.cost);
+        if (!old) l->since_asked += f.cost;
     } else {
         l->track->sig = (file_sig){0};
     }
+    return DEP_OK;
+}
+
+bool loader_load(loader *l, candidate *cand, bool whole) {
+    bool fits = true;
+    l->track = &l->tracks[cand - l->candidates.p];
+    *l->track = (corpus_track){.path = cand->path, .source = cand->sources.p[0]};
+    settle(l, whole);
+    l->turn = pipe_filling(l->pipe)->a;
+    dep_status status = load_caught(l, cand, whole, &fits);
+    arena_reset(l->opened);
+    if (status != DEP_OK)
+        l->fault = status;
+    else
+        move_on(l);
     return fits;
 }
 
@@ -337,14 +392,14 @@ dep_status loader_load_all(loader *l) {
             source = cand->sources.p[0];
             l->share_left = max_bytes / l->space->n_sources;
         }
-        cand->later = !loader_load(l, cand, l->share_left < l->left ? l->share_left : l->left);
+        cand->later = !loader_load(l, cand, false);
     }
     str reason =
         str_fmt(l->scratch, "not read: budget of " STR_FMT, STR_ARG(size_text(l->scratch, max_bytes)));
     for (vec_each(candidate, cand, &l->candidates)) {
         if (!cand->later) continue;
         if (stop_asked(l)) return l->fault;
-        if (loader_load(l, cand, l->left)) continue;
+        if (loader_load(l, cand, true)) continue;
         loader_cut(l, cand, true, reason);
         l->left_out++;
     }

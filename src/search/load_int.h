@@ -1,6 +1,6 @@
 // load_int: what load.c and corpus.c share: one loading of a corpus.
 #pragma once
-#include "search/search_int.h"
+#include "search/pipe.h"
 
 // One path, with the sources that have it.
 typedef struct {
@@ -19,12 +19,16 @@ typedef struct {
 typedef struct {
     corpus_file file;
     VEC(file_name) names;
+    size_t cost;
 } loaded;
 
 typedef struct {
     arena *names;   // of what lives as long as the corpus
     arena *scratch; // of the whole load
-    arena *turn;    // of one file
+    arena *opened;  // of one file: its descriptor
+    arena *turn;    // of one batch of files: their texts
+    pipeline *pipe;
+    size_t in_pipe; // bytes of texts that are not folded yet
     const search_space *space;
     const corpus_data *old;    // may be NULL
     bool judged;               // what is refused has not changed since it was made
@@ -36,7 +40,6 @@ typedef struct {
     corpus_track *track;  // of the one at hand
     slabs slabs;
     uint32_t *pairs; // 65536
-    size_t counted;  // bytes of the texts that are counted there
     cut_items cuts;
     slot *slots;
     size_t n_slots;
@@ -50,6 +53,9 @@ typedef struct {
 
 void loader_cut(loader *l, const candidate *cand, bool loses, str reason);
 void loader_gather(loader *l, walk_file *files, size_t n);
-// Reads one candidate when it fits the budget; false when it does not.
-bool loader_load(loader *l, candidate *cand, size_t budget);
+// Reads one candidate when it fits the budget; false when it does not. whole: what all sources together leave
+// is its budget, not what its own source's share does.
+bool loader_load(loader *l, candidate *cand, bool whole);
+// Waits for what is still being folded.
+void loader_drain(loader *l);
 [[nodiscard]] dep_status loader_load_all(loader *l);

@@ -3,12 +3,18 @@
 // it that are rarest in the corpus; a place that it finds is compared, put into its line and counted there.
 // Which lines match and what is counted is defined by the scanner of the tests; this one gives the same.
 #include "search/scan_int.h"
+#include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
 
 enum {
     STEP_BYTES = 256 << 10, // between two questions whether to stop
     RUN_FILES = 64,         // likewise
     GAP_MAX = 128,          // bytes between two files that are run over
+    PART_BYTES = 4 << 20,   // less is not worth a thread
+    PARTS_MAX = 4,
+    JOIN_MS = 4, // between two questions whether to stop while others still scan
     TERMS_MAX = SEARCH_TERMS_MAX + TERM_GRAMS_MAX,
 };
 
@@ -20,7 +26,11 @@ typedef struct {
 } needle;
 
 typedef struct {
-    arena *a;
+    void *lines, *hits;
+} held_results;
+
+typedef struct {
+    held_results *held;
     scan_kernel *kernel;
     const selected_file *files;
     const search_corpus *c;
@@ -38,6 +48,13 @@ typedef struct {
     term_hit hits[TERMS_MAX]; // by term
     bool exact;
     size_t since_asked;
+    // Of several scanners, each of a part of the files: only the first asks whether to stop, the others hear
+    // it from there.
+    size_t from, to;
+    atomic_bool *stop;
+    bool asks;
+    scan_result own; // of the others
+    pthread_t thread;
 } scanner;
 
 // --- Windows ---
@@ -101,18 +118,47 @@ static void fill_tables(scanner *s, const term_list *terms) {
 
 // --- Lines ---
 
+// Results grow to many megabytes: by realloc, which moves pages instead of copying, and hung on the arena.
+static void free_results(void *p) {
+    held_results *h = p;
+    free(h->lines);
+    free(h->hits);
+}
+
+static void *grow(void *p, size_t *cap, size_t size, bool *failed) {
+    size_t more = *cap ? *cap * 2 : 1024;
+    void *now = realloc(p, more * size);
+    if (!now) {
+        *failed = true;
+        return p;
+    }
+    *cap = more;
+    return now;
+}
+
+// Room for one line more and its hits.
+static bool make_room(scanner *s) {
+    scan_result *r = s->ret;
+    bool failed = false;
+    if (r->lines.n == r->lines.cap)
+        s->held->lines = r->lines.p = grow(r->lines.p, &r->lines.cap, sizeof *r->lines.p, &failed);
+    if (r->hits.cap - r->hits.n < s->n_present)
+        s->held->hits = r->hits.p = grow(r->hits.p, &r->hits.cap, sizeof *r->hits.p, &failed);
+    return !failed;
+}
+
 // The line at hand is done.
 static void end_line(scanner *s) {
     if (!s->n_present) return;
     scan_result *ret = s->ret;
-    bool keep = ret->lines.n < s->c->limits.lines;
+    // Without memory for more, they are counted like those over the limit.
+    bool keep = ret->lines.n < s->c->limits.lines && make_room(s);
     if (keep) {
-        vec_push(s->a, &ret->lines,
-                 (line_hit){.file = (uint32_t)s->file,
-                            .line = s->line,
-                            .first = (uint32_t)ret->hits.n,
-                            .n = (uint16_t)s->n_present,
-                            .exact = s->exact});
+        ret->lines.p[ret->lines.n++] = (line_hit){.file = (uint32_t)s->file,
+                                                  .line = s->line,
+                                                  .first = (uint32_t)ret->hits.n,
+                                                  .n = (uint16_t)s->n_present,
+                                                  .exact = s->exact};
     } else {
         ret->unranked++;
     }
@@ -128,7 +174,7 @@ static void end_line(scanner *s) {
         s->present[k] = t;
     }
     for (size_t i = 0; i < s->n_present; i++) {
-        if (keep) vec_push(s->a, &ret->hits, s->hits[s->present[i]]);
+        if (keep) ret->hits.p[ret->hits.n++] = s->hits[s->present[i]];
         s->seen[s->present[i]] = false;
     }
     s->n_present = 0;
@@ -212,7 +258,8 @@ static bool stop_asked(scanner *s, size_t bytes) {
     s->since_asked += bytes;
     if (s->since_asked < STEP_BYTES) return false;
     s->since_asked = 0;
-    s->ret->cancelled = s->c->ask && s->c->ask(s->c->ctx);
+    if (s->asks && s->c->ask && s->c->ask(s->c->ctx)) atomic_store(s->stop, true);
+    s->ret->cancelled = atomic_load(s->stop);
     return s->ret->cancelled;
 }
 
@@ -249,25 +296,127 @@ static size_t run_end(const scanner *s, size_t from, size_t n) {
     return to;
 }
 
-void scan_lines_with(scan_kernel *kernel, arena *a, const term_list *terms, const selected_file *files,
-                     size_t n, const search_corpus *c, scan_result *ret) {
-    *ret = (scan_result){0};
+// No arena in here: this runs on any thread.
+static void *scan_part(void *p) {
+    scanner *s = p;
+    for (size_t from = s->from, to; from < s->to; from = to) {
+        to = run_end(s, from, s->to);
+        if (!scan_run(s, from, to)) break;
+        for (size_t i = from; i < to; i++) s->ret->bytes += s->files[i].file->bytes;
+        s->ret->files += to - from;
+    }
+    return NULL;
+}
+
+// --- Parts ---
+
+static void append(scanner *s, const scan_result *more) {
+    scan_result *r = s->ret;
+    size_t limit = s->c->limits.lines, room = limit > r->lines.n ? limit - r->lines.n : 0;
+    size_t lines = more->lines.n < room ? more->lines.n : room;
+    size_t hits = lines < more->lines.n ? more->lines.p[lines].first : more->hits.n;
+    bool failed = false;
+    while (!failed && r->lines.cap - r->lines.n < lines)
+        s->held->lines = r->lines.p = grow(r->lines.p, &r->lines.cap, sizeof *r->lines.p, &failed);
+    while (!failed && r->hits.cap - r->hits.n < hits)
+        s->held->hits = r->hits.p = grow(r->hits.p, &r->hits.cap, sizeof *r->hits.p, &failed);
+    if (failed) lines = hits = 0;
+    for (size_t i = 0; i < lines; i++) {
+        r->lines.p[r->lines.n + i] = more->lines.p[i];
+        r->lines.p[r->lines.n + i].first += (uint32_t)r->hits.n;
+    }
+    if (hits) memcpy(r->hits.p + r->hits.n, more->hits.p, hits * sizeof *r->hits.p);
+    r->lines.n += lines;
+    r->hits.n += hits;
+    r->unranked += more->unranked + (more->lines.n - lines);
+    r->matched += more->matched;
+    r->expanded += more->expanded;
+    r->files += more->files;
+    r->bytes += more->bytes;
+    r->cancelled = r->cancelled || more->cancelled;
+}
+
+// Waits for another part, and goes on asking.
+static void join(scanner *first, scanner *other) {
+    for (;;) {
+        struct timespec at;
+        clock_gettime(CLOCK_MONOTONIC, &at);
+        at.tv_nsec += JOIN_MS * 1000000L;
+        if (at.tv_nsec >= 1000000000L) at.tv_sec++, at.tv_nsec -= 1000000000L;
+        if (pthread_clockjoin_np(other->thread, NULL, CLOCK_MONOTONIC, &at) == 0) return;
+        if (first->c->ask && first->c->ask(first->c->ctx)) atomic_store(first->stop, true);
+    }
+}
+
+// How many parts are worth a thread.
+static size_t count_parts(const selected_file *files, size_t n, size_t part_bytes) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < n; i++) bytes += files[i].file->folded.n;
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t most = processors > PARTS_MAX ? PARTS_MAX : processors > 1 ? (size_t)processors : 1;
+    size_t parts = part_bytes ? bytes / part_bytes : 1;
+    return parts < 1 ? 1 : parts > most ? most : parts;
+}
+
+// Parts of about the same number of bytes.
+static void divide(scanner *const *s, size_t parts, const selected_file *files, size_t n) {
+    size_t bytes = 0, so_far = 0, part = 0;
+    for (size_t i = 0; i < n; i++) bytes += files[i].file->folded.n;
+    s[0]->from = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (part + 1 < parts && so_far >= bytes / parts * (part + 1)) {
+            s[part++]->to = i;
+            s[part]->from = i;
+        }
+        so_far += files[i].file->folded.n;
+    }
+    for (; part < parts; part++) {
+        s[part]->to = n;
+        if (part + 1 < parts) s[part + 1]->from = n;
+    }
+}
+
+static scanner *new_scanner(arena *a, scan_kernel *kernel, const term_list *terms, const selected_file *files,
+                            const search_corpus *c, atomic_bool *stop) {
     scanner *s = NEW(a, scanner);
-    s->a = a;
+    s->held = NEW(a, held_results);
+    arena_defer(a, free_results, s->held);
     s->kernel = kernel;
     s->files = files;
     s->c = c;
-    s->ret = ret;
+    s->stop = stop;
+    s->ret = &s->own;
     fill_tables(s, terms);
-    for (size_t from = 0, to; from < n; from = to) {
-        to = run_end(s, from, n);
-        if (!scan_run(s, from, to)) return;
-        for (size_t i = from; i < to; i++) ret->bytes += files[i].file->bytes;
-        ret->files += to - from;
+    return s;
+}
+
+void scan_lines_with(scan_kernel *kernel, size_t part_bytes, arena *a, const term_list *terms,
+                     const selected_file *files, size_t n, const search_corpus *c, scan_result *ret) {
+    scanner *s[PARTS_MAX];
+    atomic_bool *stop = NEW(a, atomic_bool);
+    size_t parts = count_parts(files, n, part_bytes);
+    for (size_t i = 0; i < parts; i++) s[i] = new_scanner(a, kernel, terms, files, c, stop);
+    divide(s, parts, files, n);
+    *ret = (scan_result){0};
+    s[0]->ret = ret;
+    s[0]->asks = true;
+    // From here to the last join nothing is asked of an arena.
+    size_t started = 1;
+    while (started < parts && pthread_create(&s[started]->thread, NULL, scan_part, s[started]) == 0)
+        started++;
+    scan_part(s[0]);
+    for (size_t i = 1; i < parts; i++) {
+        if (i < started) {
+            join(s[0], s[i]);
+        } else {
+            s[i]->asks = true;
+            scan_part(s[i]);
+        }
+        append(s[0], &s[i]->own);
     }
 }
 
 void scan_lines(arena *a, const term_list *terms, const selected_file *files, size_t n,
                 const search_corpus *c, scan_result *ret) {
-    scan_lines_with(scan_kernel_best(), a, terms, files, n, c, ret);
+    scan_lines_with(scan_kernel_best(), PART_BYTES, a, terms, files, n, c, ret);
 }

@@ -35,6 +35,7 @@ typedef enum { SCAN_PLAIN, SCAN_SSSE3, SCAN_AVX2, SCAN_AVX512, SCAN_VARIANTS } s
 scan_kernel *scan_kernel_of(scan_variant v);
 scan_kernel *scan_kernel_best(void);
 
-// scan_lines with a given kernel.
-void scan_lines_with(scan_kernel *kernel, arena *a, const term_list *terms, const selected_file *files,
-                     size_t n, const search_corpus *c, scan_result *ret);
+// scan_lines with a given kernel; on as many threads as there are times part_bytes of text, but no more than
+// processors. 0: on this one.
+void scan_lines_with(scan_kernel *kernel, size_t part_bytes, arena *a, const term_list *terms,
+                     const selected_file *files, size_t n, const search_corpus *c, scan_result *ret);

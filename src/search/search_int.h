@@ -219,7 +219,8 @@ typedef struct {
     size_t n_files;
     corpus_track *tracks; // of malloc; by path
     size_t n_tracks;
-    linked_dir *dirs; // reached through links
+    size_t n_unwatched; // of them: linked, or with several names
+    linked_dir *dirs;   // reached through links
     size_t n_dirs;
     slabs slabs;
     slab *tail; // what changed files are added to; NULL: none

@@ -3,13 +3,12 @@
   ./dev bench [startup|definitions|search|store|stub|delegations|hosts]...   all but hosts when none is named
 
 Wall times are medians of interleaved rounds (program, peer, program, peer …) on a warm page cache. Instructions come from
-callgrind, where valgrind is installed. Peers: an empty C program for start-up, ripgrep for search, a plain libcurl program for
+callgrind, where valgrind is installed. Peers: an empty C program for start-up, greps and an FTS5 index for search, a plain libcurl program for
 delegations, other agent programs (hosts, which npm installs below build/hosts). Nothing here passes or fails.
 """
 
 import json
 import os
-import shutil
 import statistics
 import subprocess
 import sys
@@ -19,6 +18,7 @@ import time
 from delegations import delegations
 from hosts import hosts
 from measuring import DEPUTY, HELPERS, ROUNDS, instructions, interleaved
+from search_lane import search_lane
 from stub_lane import stub
 
 
@@ -60,34 +60,6 @@ def definitions(_space, env):
     print(f"{ms:.1f} ms, {ms:.1f} us each, {rows[0]['peak_kib'] / 1024:.1f} MiB peak\n")
 
 
-def many_pages(folder, copies):
-    """A corpus of the sample's manual, so that everybody can measure the same thing."""
-    source = os.path.join(folder, "sample", "docs")
-    for copy in range(copies):
-        shutil.copytree(source, os.path.join(folder, "pages", f"part-{copy:03}"))
-    return os.path.join(folder, "pages")
-
-
-def search(space, env):
-    pages = many_pages(os.path.dirname(space), 200)
-    size = sum(os.path.getsize(os.path.join(at, name)) for at, _, names in os.walk(pages) for name in names)
-    files = sum(len(names) for _, _, names in os.walk(pages))
-    print(f"search: whole process, {files} files, {size / 1e6:.1f} MB, four words, nothing resident, page cache warm")
-    words = ["refund", "appliance", "label", "delivery"]
-    commands = {"deputy search, ranked 10": [DEPUTY, "-C", pages, "search", " ".join(words), "--path", "**/*.md"]}
-    if shutil.which("rg"):
-        commands["ripgrep, every matching line"] = ["rg", "-n", "-i", "|".join(words), pages]
-    else:
-        print("ripgrep is not installed: not compared")
-    rows = interleaved(commands, env)
-    for name, (wall, peak, cpu) in rows.items():
-        print(f"{name:32}{wall:10.1f} ms{cpu:10.1f} ms cpu{peak / 1024:10.1f} MiB")
-    if len(rows) == 2:
-        ours, theirs = (row[0] for row in rows.values())
-        print(f"ratio deputy / ripgrep: {ours / theirs:.2f}")
-    print()
-
-
 def store(space, env):
     print("store: one connection shared by the threads of a process, on the disk of the temporary folder")
     print(subprocess.run([f"{HELPERS}/store", os.path.dirname(space)], env=env, capture_output=True, text=True, check=True).stdout)
@@ -95,7 +67,7 @@ def store(space, env):
 
 def main():
     wanted = sys.argv[1:] or ["startup", "definitions", "search", "store", "stub", "delegations"]
-    known = {"startup": startup, "definitions": definitions, "search": search, "store": store,
+    known = {"startup": startup, "definitions": definitions, "search": search_lane, "store": store,
              "stub": stub, "delegations": delegations, "hosts": hosts}
     for word in wanted:
         if word not in known:

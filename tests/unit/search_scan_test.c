@@ -186,8 +186,10 @@ static void test_search_scan__every_variant_counts_as_the_naive_scanner(void **s
             for (int v = 0; v < SCAN_VARIANTS; v++) {
                 scan_kernel *k = scan_kernel_of((scan_variant)v);
                 if (!k) continue;
-                scan_lines_with(k, a, &terms, c->selected, c->n, &c->corpus, &fast);
+                scan_lines_with(k, 0, a, &terms, c->selected, c->n, &c->corpus, &fast);
                 assert_same(&fast, &naive, names[v], query);
+                scan_lines_with(k, 512, a, &terms, c->selected, c->n, &c->corpus, &fast);
+                assert_same(&fast, &naive, "several threads", query);
             }
         }
         arena_free(a);
