@@ -1,6 +1,6 @@
 """Measures the program and prints each figure beside a peer measured in the same run.
 
-  ./dev bench [startup|definitions|search|store|stub|delegations|hosts]...   all but hosts when none is named
+  ./dev bench [startup|definitions|search|ranking|store|stub|delegations|hosts]...   all but ranking and hosts when none is named
 
 Wall times are medians of interleaved rounds (program, peer, program, peer …) on a warm page cache. Instructions come from
 callgrind, where valgrind is installed. Peers: an empty C program for start-up, greps and an FTS5 index for search, a plain libcurl program for
@@ -18,6 +18,7 @@ import time
 from delegations import delegations
 from hosts import hosts
 from measuring import DEPUTY, HELPERS, ROUNDS, instructions, interleaved
+from ranking import ranking
 from search_lane import search_lane
 from stub_lane import stub
 
@@ -67,7 +68,7 @@ def store(space, env):
 
 def main():
     wanted = sys.argv[1:] or ["startup", "definitions", "search", "store", "stub", "delegations"]
-    known = {"startup": startup, "definitions": definitions, "search": search_lane, "store": store,
+    known = {"startup": startup, "definitions": definitions, "search": search_lane, "ranking": ranking, "store": store,
              "stub": stub, "delegations": delegations, "hosts": hosts}
     for word in wanted:
         if word not in known:
