@@ -178,19 +178,37 @@ typedef struct {
     bool has_paragraph;
 } markdown;
 
-// Where front matter ends: the text after it; 0 when there is none.
-static size_t front_matter(str s, uint32_t *index) {
+// The title that a line of front matter gives the document: `title: …`, `title = …`. Empty: none.
+static str front_title(str s) {
+    static const str key = S_INIT("title");
+    if (!str_starts(s, key)) return (str){0};
+    str rest = str_trim(str_sub(s, key.n, s.n));
+    if (rest.n == 0 || (rest.p[0] != ':' && rest.p[0] != '=')) return (str){0};
+    rest = str_trim(str_sub(rest, 1, rest.n));
+    char quote = rest.n > 1 && (rest.p[0] == '"' || rest.p[0] == '\'') ? rest.p[0] : 0;
+    return quote && rest.p[rest.n - 1] == quote ? str_sub(rest, 1, rest.n - 1) : rest;
+}
+
+// Where front matter ends: the text after it; 0 when there is none. Its title is a heading of the top level:
+// many documents have no other one.
+static size_t front_matter(reader *r, uint32_t *index) {
     size_t pos = 0;
     uint32_t n = 0;
-    line l;
-    if (!next_line(s, &pos, &n, &l)) return 0;
+    line l, titled = {0};
+    str title = {0};
+    if (!next_line(r->text, &pos, &n, &l)) return 0;
     str mark = str_trim(l.s);
     if (!str_eq(mark, S("---")) && !str_eq(mark, S("+++"))) return 0;
-    while (next_line(s, &pos, &n, &l)) {
+    while (next_line(r->text, &pos, &n, &l)) {
         str end = str_trim(l.s);
-        if (!str_eq(end, mark) && !(mark.p[0] == '-' && str_eq(end, S("...")))) continue;
-        *index = n;
-        return pos;
+        if (str_eq(end, mark) || (mark.p[0] == '-' && str_eq(end, S("...")))) {
+            if (title.n) add(r, 1, titled.index, titled.index, title.p, title.n, false);
+            *index = n;
+            return pos;
+        }
+        if (title.n) continue;
+        title = front_title(l.s);
+        titled = l;
     }
     return 0;
 }
@@ -267,7 +285,7 @@ static void markdown_line(reader *r, markdown *m, const line *l) {
 static void read_markdown(reader *r) {
     markdown m = {0};
     uint32_t index = 0;
-    size_t pos = front_matter(r->text, &index);
+    size_t pos = front_matter(r, &index);
     line l;
     while (next_line(r->text, &pos, &index, &l)) {
         // `paragraph` also remembers lines that cannot be titles, to know that the next one continues them.
