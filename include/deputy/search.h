@@ -5,7 +5,8 @@
 //
 // A line matches when its folded text (utf8_fold) contains a term of the query: a phrase in double quotes, a
 // word, or, where a script has no blanks, a pair of characters. Stop words count only when a query has
-// nothing else; signs likewise.
+// nothing else; signs likewise. Lines with another form of a word are found too, and for a word that hardly
+// any line has, lines with words that are one edit away from it.
 #pragma once
 #include <deputy/arena.h>
 #include <deputy/buf.h>
@@ -95,7 +96,7 @@ typedef struct {
     struct {
         size_t files, bytes;   // searched
         size_t matched_lines;  // lines with a term of the query
-        size_t expanded_lines; // lines found only through another form of a word
+        size_t expanded_lines; // lines found only through another form of a word, or a word like it
         bool at_least; // text of the sources was not searched (budget, limit, unreadable, cancel): totals are
                        // lower bounds
     } totals;

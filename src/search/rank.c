@@ -6,33 +6,43 @@
 #include <deputy/utf8.h>
 #include <stdlib.h>
 
-#ifndef W
-#define W(name, dflt) dflt
-#endif
-
+// Few and round: tests/bench/RANKING.md has what each was tried against.
 static const struct {
-    double line, chain, body, path; // weights of the fields
-    double b_line, b_chain, b_body; // how much their length counts against them
-    double chain_max;               // occurrences in headings that count
-    double start, inside, forms;    // an occurrence that is not the whole word, against one that is
+    double line, own, above, body, doc,
+        path;                              // weights of the fields: the line, the section's own heading, the
+                                           // headings above that, the section, the rest of the file, its path
+    double b_line, b_chain, b_body, b_doc; // how much their length counts against them
+    double chain_max;                      // occurrences in headings that count
+    double start, inside, forms;           // an occurrence that is not the whole word, against one that is
+    double near;                           // a word one edit from the one asked for
+    double link;                           // a word within a link: it says what is elsewhere
     double saturation;
     double coverage; // how much of the score depends on the line's own share of the query
+    double together; // of neighbours in the query that are neighbours on the line
+    double junction; // a pair of characters counts at most so much of the mean of its neighbours
     double decay;    // of each further hit of one section
 } weights = {
-    .line = W(line, 0.5),
-    .chain = W(chain, 2.0),
-    .body = W(body, 0.4),
-    .path = W(path, 0.6),
-    .b_line = W(b_line, 0.4),
-    .b_chain = W(b_chain, 0.75),
-    .b_body = W(b_body, 0.4),
-    .chain_max = W(chain_max, 2),
-    .start = W(start, 0.6),
-    .inside = W(inside, 0.2),
-    .forms = W(forms, 0.9),
-    .saturation = W(saturation, 1.2),
-    .coverage = W(coverage, 0.5),
-    .decay = W(decay, 0.65),
+    .line = 0.5,
+    .own = 2.0,
+    .above = 3.0,
+    .body = 0.4,
+    .doc = 0.05,
+    .path = 0.6,
+    .b_line = 0.4,
+    .b_chain = 0.8,
+    .b_body = 0.4,
+    .b_doc = 0.5,
+    .chain_max = 2,
+    .start = 0.6,
+    .inside = 0.2,
+    .forms = 0.8,
+    .near = 0.8,
+    .link = 0.4,
+    .saturation = 1.2,
+    .coverage = 0.5,
+    .together = 0.3,
+    .junction = 0.8,
+    .decay = 0.65,
 };
 
 // One section that has matching lines. Its counts are rows of r->cells, one cell a term.
@@ -55,26 +65,33 @@ typedef struct {
 typedef struct {
     arena *a;
     const term_list *terms;
+    size_t n_terms; // those of the query; near ones count as these
     const selected_file *files;
     const scan_result *scan;
     double *idf; // weighted
-    double idf_sum, avg_line, avg_chain, avg_body, n_sections;
+    double idf_sum, avg_line, avg_chain, avg_body, avg_doc, n_sections;
     // Of the file at hand.
     VEC(double) cells;
     VEC(touched) touched;
     uint32_t *row_of; // section → its number in touched, counted from 1
     bool *in_path;
+    double *in_doc; // occurrences of each term in the file
 } ranker;
 
-static double worth(const term_hit *h) {
-    return h->whole + weights.start * h->start + weights.inside * h->inside + weights.forms * h->forms;
+static double worth(const ranker *r, const term_hit *h) {
+    double w = h->whole + weights.start * h->start + weights.inside * h->inside + weights.forms * h->forms;
+    return r->terms->p[h->term].near ? weights.near * w : w;
+}
+
+static uint16_t term_of(const ranker *r, const term_hit *h) {
+    return r->terms->p[h->term].as;
 }
 
 // --- Counts of one file ---
 
 static size_t add_row(ranker *r) {
     size_t at = r->cells.n;
-    for (size_t t = 0; t < r->terms->n; t++) vec_push(r->a, &r->cells, 0);
+    for (size_t t = 0; t < r->n_terms; t++) vec_push(r->a, &r->cells, 0);
     return at;
 }
 
@@ -98,16 +115,21 @@ static void count_sections(ranker *r, size_t from, size_t to) {
         double *row = r->cells.p + (in_heading ? last->heads : last->body);
         for (size_t k = 0; k < l->n; k++) {
             const term_hit *h = &r->scan->hits.p[l->first + k];
-            row[h->term] += worth(h);
+            row[term_of(r, h)] += worth(r, h);
         }
     }
 }
 
-// What the headings, the section and the path give each term, before saturation; replaces the section's body
-// row.
+static double least(double a, double b) {
+    return a < b ? a : b;
+}
+
+// What the headings, the section, the file and the path give each term, before saturation; replaces the
+// section's body row.
 static double *weigh_section(ranker *r, const corpus_file *f, const touched *s) {
-    size_t n = r->terms->n, chain_len = 0;
+    size_t n = r->n_terms, chain_len = 0;
     double *body = r->cells.p + s->body;
+    const double *own = r->cells.p + s->heads;
     double chain[SEARCH_TERMS_MAX + TERM_GRAMS_MAX] = {0};
     for (uint32_t at = s->section; at; at = f->heads[at - 1].parent) {
         chain_len += f->heads[at - 1].n;
@@ -120,9 +142,12 @@ static double *weigh_section(ranker *r, const corpus_file *f, const touched *s) 
     double body_len = end > first ? f->starts[end] - f->starts[first] : 0;
     double chain_norm = 1 - weights.b_chain + weights.b_chain * (double)chain_len / r->avg_chain;
     double body_norm = 1 - weights.b_body + weights.b_body * body_len / r->avg_body;
+    double doc_norm = 1 - weights.b_doc + weights.b_doc * (double)f->folded.n / r->avg_doc;
     for (size_t t = 0; t < n; t++) {
-        double in_chain = chain[t] < weights.chain_max ? chain[t] : weights.chain_max;
-        body[t] = weights.chain * in_chain / chain_norm + weights.body * body[t] / body_norm +
+        double in_chain = least(chain[t], weights.chain_max), in_own = least(own[t], in_chain);
+        double elsewhere = r->in_doc[t] - body[t] - own[t];
+        body[t] = (weights.own * in_own + weights.above * (in_chain - in_own)) / chain_norm +
+                  weights.body * body[t] / body_norm + weights.doc * elsewhere / doc_norm +
                   (r->in_path[t] ? weights.path : 0);
     }
     return body;
@@ -130,23 +155,45 @@ static double *weigh_section(ranker *r, const corpus_file *f, const touched *s) 
 
 // --- Score ---
 
+// Is `at` within the text of a link, "[text](target)" or "[text][name]"?
+static bool is_in_link(str line, size_t at) {
+    const char *open = memrchr(line.p, '[', at < line.n ? at : line.n);
+    if (!open) return false;
+    size_t from = (size_t)(open - line.p), close = str_chr(str_sub(line, from, line.n), ']');
+    if (close == SIZE_MAX || from + close < at) return false;
+    str then = str_sub(line, from + close + 1, line.n);
+    return then.n && (then.p[0] == '(' || then.p[0] == '[');
+}
+
+// Does h go on where the hit before it ended, as the query does? Pairs of characters are left out: those that
+// overlap always do.
+static bool goes_on(const ranker *r, const term_hit *before, const term_hit *h) {
+    uint16_t a = term_of(r, before), b = term_of(r, h);
+    if (a + 1 != b || r->terms->p[b].kind == TERM_GRAM) return false;
+    uint32_t end = before->at + (uint32_t)r->terms->p[before->term].text.n;
+    return h->at >= end && h->at <= end + 1;
+}
+
 static double score_line(const ranker *r, const line_hit *l, const double *around) {
     const corpus_file *f = r->files[l->file].file;
-    size_t n = r->terms->n;
-    double own[SEARCH_TERMS_MAX + TERM_GRAMS_MAX] = {0}, covered = 0, score = 0;
-    double norm = 1 - weights.b_line +
-                  weights.b_line * (double)(f->starts[l->line + 1] - f->starts[l->line]) / r->avg_line;
+    size_t n = r->n_terms;
+    double own[SEARCH_TERMS_MAX + TERM_GRAMS_MAX] = {0}, covered = 0, together = 0, score = 0;
+    str text = corpus_line(f, l->line);
+    double norm = 1 - weights.b_line + weights.b_line * (double)(text.n + 1) / r->avg_line;
+    bool links = text.n && memchr(text.p, '[', text.n);
     for (size_t k = 0; k < l->n; k++) {
         const term_hit *h = &r->scan->hits.p[l->first + k];
-        double w = worth(h);
-        own[h->term] = weights.line * w / norm;
-        covered += r->idf[h->term] * (w < 1 ? w : 1);
+        double w = worth(r, h);
+        own[term_of(r, h)] += links && is_in_link(text, h->at) ? weights.link * w : w;
+        if (k && goes_on(r, h - 1, h)) together += least(r->idf[term_of(r, h - 1)], r->idf[term_of(r, h)]);
     }
     for (size_t t = 0; t < n; t++) {
-        double x = own[t] + around[t];
+        double x = weights.line * own[t] / norm + around[t];
+        covered += r->idf[t] * least(own[t], 1);
         score += r->idf[t] * x / (x + weights.saturation);
     }
-    return score * (1 - weights.coverage + weights.coverage * covered / r->idf_sum);
+    return score * (1 - weights.coverage + weights.coverage * covered / r->idf_sum) *
+           (1 + weights.together * together / r->idf_sum);
 }
 
 // The natural logarithm of x ≥ 1. Our own: libm may round differently elsewhere, and equal input gives equal
@@ -165,11 +212,27 @@ static double ln(double x) {
     return whole + 2 * sum;
 }
 
-// Rarity over sections.
+// Does pair t overlap the one before it in the query's text?
+static bool overlaps(const term_list *terms, size_t t) {
+    if (t == 0 || t >= terms->asked) return false;
+    const term *a = &terms->p[t - 1], *b = &terms->p[t];
+    return a->kind == TERM_GRAM && b->kind == TERM_GRAM && b->text.p > a->text.p &&
+           b->text.p < a->text.p + a->text.n;
+}
+
+// Rarity over sections. A pair made of the end of one word and the beginning of the next is rarer than both
+// and says less: it counts no more than its neighbours.
 static void weigh_terms(ranker *r, const uint32_t *found_in) {
-    for (size_t t = 0; t < r->terms->n; t++) {
+    const term_list *terms = r->terms;
+    double *raw = NEW_N(r->a, double, r->n_terms);
+    for (size_t t = 0; t < r->n_terms; t++) {
         double df = found_in[t];
-        r->idf[t] = r->terms->p[t].weight * ln(1 + (r->n_sections - df + 0.5) / (df + 0.5));
+        raw[t] = terms->p[t].weight * ln(1 + (r->n_sections - df + 0.5) / (df + 0.5));
+    }
+    for (size_t t = 0; t < r->n_terms; t++) {
+        r->idf[t] = raw[t];
+        if (overlaps(terms, t) && overlaps(terms, t + 1))
+            r->idf[t] = least(raw[t], weights.junction * (raw[t - 1] + raw[t + 1]) / 2);
         r->idf_sum += r->idf[t];
     }
 }
@@ -185,6 +248,7 @@ static void measure(ranker *r, size_t n_files) {
         r->n_sections += f->n_heads + 1;
         if (f->n_heads > most) most = f->n_heads;
     }
+    r->avg_doc = bytes / (double)n_files + 1;
     r->avg_line = bytes / (lines > 0 ? lines : 1) + 1;
     r->avg_chain = chain / r->n_sections + 1;
     r->avg_body = bytes / r->n_sections + 1;
@@ -236,7 +300,13 @@ static void rank_file(ranker *r, size_t from, size_t to, heap *best, heap *first
     const selected_file *in = &r->files[r->scan->lines.p[from].file];
     count_sections(r, from, to);
     str path = utf8_fold(r->a, utf8_repair(r->a, in->name->path));
-    for (size_t t = 0; t < r->terms->n; t++) r->in_path[t] = str_find(path, r->terms->p[t].stem) != SIZE_MAX;
+    memset(r->in_path, 0, r->n_terms * sizeof *r->in_path);
+    for (size_t t = 0; t < r->terms->n; t++)
+        if (str_find(path, r->terms->p[t].stem) != SIZE_MAX) r->in_path[r->terms->p[t].as] = true;
+    memset(r->in_doc, 0, r->n_terms * sizeof *r->in_doc);
+    for (vec_each(touched, s, &r->touched))
+        for (size_t t = 0; t < r->n_terms; t++)
+            r->in_doc[t] += r->cells.p[s->body + t] + r->cells.p[s->heads + t];
     size_t i = from;
     // Headings stand before what is below them, but a section's body row is overwritten when it is weighed:
     // heads rows are not.
@@ -266,12 +336,12 @@ static size_t file_end(const scan_result *scan, size_t from) {
 
 // In how many sections each term is found.
 static uint32_t *count_terms(ranker *r) {
-    uint32_t *found_in = NEW_N(r->a, uint32_t, r->terms->n);
+    uint32_t *found_in = NEW_N(r->a, uint32_t, r->n_terms);
     for (size_t from = 0, to; from < r->scan->lines.n; from = to) {
         to = file_end(r->scan, from);
         count_sections(r, from, to);
         for (vec_each(touched, s, &r->touched))
-            for (size_t t = 0; t < r->terms->n; t++)
+            for (size_t t = 0; t < r->n_terms; t++)
                 found_in[t] += r->cells.p[s->body + t] + r->cells.p[s->heads + t] > 0;
     }
     return found_in;
@@ -295,7 +365,7 @@ static uint16_t best_term(const ranker *r, const line_hit *l) {
     const term_hit *hits = r->scan->hits.p + l->first;
     uint16_t best = 0;
     for (uint16_t k = 1; k < l->n; k++)
-        if (r->idf[hits[k].term] > r->idf[hits[best].term]) best = k;
+        if (r->idf[term_of(r, &hits[k])] > r->idf[term_of(r, &hits[best])]) best = k;
     return best;
 }
 
@@ -303,9 +373,10 @@ size_t rank_lines(arena *a, const term_list *terms, const selected_file *files, 
                   const scan_result *scan, size_t limit, ranked_line *ret) {
     if (scan->lines.n == 0 || limit == 0) return 0;
     ranker *r = NEW(a, ranker);
-    *r = (ranker){.a = a, .terms = terms, .files = files, .scan = scan};
-    r->idf = NEW_N(a, double, terms->n);
-    r->in_path = NEW_N(a, bool, terms->n);
+    *r = (ranker){.a = a, .terms = terms, .n_terms = terms->asked, .files = files, .scan = scan};
+    r->idf = NEW_N(a, double, r->n_terms);
+    r->in_path = NEW_N(a, bool, r->n_terms);
+    r->in_doc = NEW_N(a, double, r->n_terms);
     measure(r, n);
     weigh_terms(r, count_terms(r));
     size_t most = limit < scan->lines.n ? limit : scan->lines.n;

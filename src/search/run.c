@@ -186,6 +186,8 @@ static dep_status find(run *r, found *f, dep_err *err) {
     TRY(compile_path(r, err));
     select_files(r);
     scan_lines(r->scratch, &f->terms, r->files, r->n_files, r->c, &f->scan);
+    if (!f->scan.cancelled && near_add(r->scratch, r->files, r->n_files, r->c, &f->scan, &f->terms))
+        scan_lines(r->scratch, &f->terms, r->files, r->n_files, r->c, &f->scan);
     size_t limit = r->q->limit ? r->q->limit : SEARCH_LIMIT_DEFAULT;
     if (limit > f->scan.lines.n) limit = f->scan.lines.n;
     f->ranked = NEW_N(r->scratch, ranked_line, limit);

@@ -225,12 +225,12 @@ static void look_at(scanner *s, needle *d, const char *p) {
     term_hit hit = {.term = d->number, .at = (uint32_t)at - s->f->starts[s->line]};
     term_hit *kept = &s->hits[d->number];
     if (s->seen[d->number]) {
-        if (count_occurrence(t, text, at, exact, kept)) s->exact = s->exact || exact;
+        if (count_occurrence(t, text, at, exact, kept)) s->exact = s->exact || (exact && !t->near);
     } else if (count_occurrence(t, text, at, exact, &hit)) {
         *kept = hit;
         s->seen[d->number] = true;
         s->present[s->n_present++] = d->number;
-        s->exact = s->exact || exact;
+        s->exact = s->exact || (exact && !t->near);
     }
     // A stem may overlap itself, and the whole term begin within what was only a stem.
     d->ahead = p + (exact ? t->text.n : 1);

@@ -300,6 +300,7 @@ enum {
     TERM_GRAMS_MAX =
         96, // two-character pieces of runs written without blanks, beside SEARCH_TERMS_MAX words and phrases
     TERM_STEM_MIN = 3,
+    TERM_NOUN_MIN = 5, // letters before -ion and -ation
 };
 
 typedef enum {
@@ -312,12 +313,15 @@ typedef struct {
     str text; // folded: the lines that contain it match
     str stem; // a prefix of text that other forms of the word begin with; text itself when there are none
     term_kind kind;
+    bool near;   // not in the query: one edit away from a word of it that hardly any line has
+    uint16_t as; // the term that it counts as: itself, or the misspelt one
     double weight;
 } term;
 
 typedef struct {
     term *p;
     size_t n;
+    size_t asked; // of the query itself; near ones follow
     size_t ignored;
 } term_list;
 
@@ -325,6 +329,7 @@ typedef struct {
 void terms_parse(arena *a, str query, term_list *ret);
 // Is what stands at word[stem.n] up to the word's end an ending of the same word?
 bool term_same_word(const term *t, str word);
+bool term_is_stop_word(str word);
 
 // --- Scan. ---
 typedef struct {
@@ -364,6 +369,23 @@ bool count_occurrence(const term *t, str s, size_t at, bool exact, term_hit *hit
 
 void scan_lines(arena *a, const term_list *terms, const selected_file *files, size_t n,
                 const search_corpus *c, scan_result *ret);
+
+// --- Near words. ---
+enum {
+    NEAR_BELOW = 3,      // a word on fewer lines than this may be misspelt
+    NEAR_CHARS_MIN = 5,  // shorter ones have too many neighbours
+    NEAR_CHARS_MAX = 32, // longer ones are no words
+    NEAR_TERMS_MAX = 4,  // words of a query that are looked at
+    NEAR_WORDS_MAX = 3,  // that are added for one
+    NEAR_SHARE = 20,     // of them, those found at least a twentieth as often as the first
+};
+
+// Adds to the terms what their misspelt words may have been meant to be; scan: where the terms stand. False:
+// there is nothing to add, else a second scan is due.
+bool near_add(arena *a, const selected_file *files, size_t n, const search_corpus *c, const scan_result *scan,
+              term_list *terms);
+// One insertion, deletion, replacement or exchange of neighbouring letters makes one into the other.
+bool near_is_one_edit(str a, str b);
 
 // --- Rank. ---
 typedef struct {

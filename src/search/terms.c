@@ -32,6 +32,14 @@ static const uint32_t particles[] = {
     0x5730 /* 地 */, 0x5F97 /* 得 */, 0x306E /* の */, 0x306F /* は */, 0x304C /* が */, 0x3092 /* を */,
     0x306B /* に */, 0x3067 /* で */, 0x3068 /* と */, 0x3082 /* も */, 0x304B /* か */};
 
+// Pairs that ask, in Chinese and Japanese. Who asks seldom finds them in the answer.
+static const str asking[] = {
+    S_INIT("如何"), S_INIT("什么"), S_INIT("怎么"), S_INIT("怎样"), S_INIT("是否"), S_INIT("哪些"),
+    S_INIT("哪个"), S_INIT("为什"), S_INIT("多少"), S_INIT("どの"), S_INIT("どこ"), S_INIT("どん"),
+    S_INIT("んな"), S_INIT("なぜ"), S_INIT("いつ"), S_INIT("です"), S_INIT("すか"), S_INIT("とい"),
+    S_INIT("いう"), S_INIT("何で"), S_INIT("何と"), S_INIT("は何"),
+};
+
 typedef struct {
     arena *a;
     term_list *out;
@@ -41,6 +49,12 @@ typedef struct {
 
 #define HAS(list, s)                                                                                         \
     (bsearch(&(s), (list), sizeof(list) / sizeof *(list), sizeof *(list), str_cmp_qsort) != NULL)
+
+static bool is_one_of(str s, const str *list, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (str_eq(s, list[i])) return true;
+    return false;
+}
 
 static bool is_particle(uint32_t cp) {
     for (size_t i = 0; i < sizeof particles / sizeof *particles; i++)
@@ -82,6 +96,11 @@ static str stem_of(str word) {
     for (size_t i = 0; i < word.n; i++)
         if (word.p[i] < 'a' || word.p[i] > 'z') return word;
     if (word.n < 4) return word;
+    // "configuration", "creation": as their verbs, when enough is left.
+    static const str nouns[] = {S_INIT("ations"), S_INIT("ation"), S_INIT("ions"), S_INIT("ion")};
+    for (size_t i = 0; i < sizeof nouns / sizeof *nouns; i++)
+        if (str_ends(word, nouns[i]) && word.n >= nouns[i].n + TERM_NOUN_MIN)
+            return str_sub(word, 0, word.n - nouns[i].n);
     static const str endings[] = {S_INIT("ings"), S_INIT("ing"), S_INIT("ies"), S_INIT("ied"),
                                   S_INIT("ed"),   S_INIT("es"),  S_INIT("e"),   S_INIT("y")};
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
@@ -98,24 +117,30 @@ static str stem_of(str word) {
     return word;
 }
 
-static bool is_one_of(str s, const str *list, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        if (str_eq(s, list[i])) return true;
-    return false;
-}
+// Endings that leave the word what it is; those from VERBAL on only after a stem of TERM_NOUN_MIN letters:
+// "create", "creation", but not "state", "station".
+static const str endings_of_words[] = {
+    S_INIT(""),    S_INIT("e"),    S_INIT("s"),    S_INIT("es"),    S_INIT("ed"),
+    S_INIT("ing"), S_INIT("ings"), S_INIT("ion"),  S_INIT("ions"),  S_INIT("ation"),
+    S_INIT("ate"), S_INIT("ates"), S_INIT("ated"), S_INIT("ating"), S_INIT("ations"),
+};
+enum { VERBAL = 7 };
 
 bool term_same_word(const term *t, str word) {
-    static const str endings[] = {S_INIT(""),   S_INIT("e"),   S_INIT("s"),   S_INIT("es"),
-                                  S_INIT("ed"), S_INIT("ing"), S_INIT("ings")};
     static const str y_endings[] = {S_INIT("y"), S_INIT("ie"), S_INIT("ies"), S_INIT("ied")};
     str own = str_sub(t->text, t->stem.n, t->text.n), rest = str_sub(word, t->stem.n, word.n);
     // "policy" is no form of "police".
     if (is_one_of(own, y_endings, sizeof y_endings / sizeof *y_endings))
         return is_one_of(rest, y_endings, sizeof y_endings / sizeof *y_endings);
-    if (is_one_of(rest, endings, sizeof endings / sizeof *endings)) return true;
+    size_t all = sizeof endings_of_words / sizeof *endings_of_words;
+    if (is_one_of(rest, endings_of_words, t->stem.n >= TERM_NOUN_MIN ? all : VERBAL)) return true;
     // "run", "running": the last letter doubles.
     return rest.n > 2 && t->stem.n && rest.p[0] == t->stem.p[t->stem.n - 1] &&
-           is_one_of(str_sub(rest, 1, rest.n), endings, sizeof endings / sizeof *endings);
+           is_one_of(str_sub(rest, 1, rest.n), endings_of_words, VERBAL);
+}
+
+bool term_is_stop_word(str word) {
+    return HAS(stop_words, word);
 }
 
 // --- Adding ---
@@ -129,8 +154,12 @@ static void add(parser *p, term_kind kind, str text, double weight) {
     }
     (*count)++;
     if (!p->out->p) p->out->p = NEW_N(p->a, term, SEARCH_TERMS_MAX + TERM_GRAMS_MAX);
-    p->out->p[p->out->n++] = (term){
-        .text = text, .stem = kind == TERM_WORD ? stem_of(text) : text, .kind = kind, .weight = weight};
+    p->out->p[p->out->n] = (term){.text = text,
+                                  .stem = kind == TERM_WORD ? stem_of(text) : text,
+                                  .kind = kind,
+                                  .as = (uint16_t)p->out->n,
+                                  .weight = weight};
+    p->out->asked = ++p->out->n;
 }
 
 static void add_stopped(parser *p, term_kind kind, str text) {
@@ -167,7 +196,10 @@ static void add_run(parser *p, str run) {
         if (is_particle(left) && is_particle(right))
             add_stopped(p, TERM_GRAM, pair);
         else
-            add(p, TERM_GRAM, pair, weak ? 0.5 : 1);
+            add(p, TERM_GRAM, pair,
+                is_one_of(pair, asking, sizeof asking / sizeof *asking) ? 0.25
+                : weak                                                  ? 0.5
+                                                                        : 1);
         from = mid;
         mid = end;
         left = right;

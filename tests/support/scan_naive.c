@@ -27,7 +27,7 @@ static void find(arena *a, const term *t, uint16_t number, const corpus_file *f,
         occurrence o = {.line = line, .hit = {.term = number, .at = (uint32_t)(at - f->starts[line])}};
         if (same) o = out->p[out->n - 1];
         if (count_occurrence(t, s, at, exact, &o.hit)) {
-            o.exact = o.exact || exact;
+            o.exact = o.exact || (exact && !t->near);
             if (same)
                 out->p[out->n - 1] = o;
             else

@@ -86,6 +86,81 @@ static void test_search_rank__headings_speak_for_what_is_below(void **state) {
     assert_text(r.hits.p[1].heading, "Delivery");
 }
 
+static void test_search_rank__headings_further_up_count(void **state) {
+    dir_fixture *f = *state;
+    add_filler(f);
+    temp_write(f->path, "a.md", S("# Furniture\n\n## Transport\n\nfee one\n\n## Assembly\n\nfee two\n"));
+    temp_write(f->path, "b.md", S("# Garden\n\n## Transport\n\nfee three\n\n## Care\n\nfee four\n"));
+    search_result r = ask(f, "fee furniture", 10);
+    assert_text(r.hits.p[0].path, "a.md");
+    // What the title says holds for all below it: the section of the right document beats the same one
+    // elsewhere.
+    r = ask(f, "garden transport fee", 10);
+    assert_text(r.hits.p[0].path, "b.md");
+    assert_text(r.hits.p[0].heading, "Garden");
+    // The title of front matter is one.
+    temp_write(f->path, "c.md", S("---\ntitle: Workshop\n---\n\n## Transport\n\nfee five\n"));
+    r = ask(f, "workshop fee", 2);
+    assert_int_equal(r.hits.p[0].line, 2);
+    assert_text(r.hits.p[1].heading, "Workshop > Transport");
+}
+
+static void test_search_rank__the_rest_of_the_file_counts_a_little(void **state) {
+    dir_fixture *f = *state;
+    add_filler(f);
+    temp_write(f->path, "a.md", S("# One\nletter\n\n# Two\ncarrier\n"));
+    temp_write(f->path, "b.md", S("# One\nparcel\n\n# Two\ncarrier\n"));
+    search_result r = ask(f, "carrier parcel", 10);
+    assert_text(r.hits.p[0].path, "b.md");
+    assert_text(r.hits.p[1].path, "b.md");
+    assert_text(r.hits.p[2].path, "a.md");
+}
+
+static void test_search_rank__words_within_links_count_less(void **state) {
+    dir_fixture *f = *state;
+    add_filler(f);
+    temp_write(f->path, "a.txt", S("see [the parcel](x) now\n"));
+    temp_write(f->path, "b.txt", S("see the parcel (x) [n]\n"));
+    temp_write(f->path, "c.txt", S("see [the parcel][xy] xx\n"));
+    assert_order(f, "parcel", "b.txt:1 a.txt:1 c.txt:1");
+    // A bracket that is no link.
+    temp_write(f->path, "a.txt", S("see [the parcel] (x) n\n"));
+    assert_order(f, "parcel", "a.txt:1 b.txt:1 c.txt:1");
+}
+
+static void test_search_rank__neighbours_in_the_query_are_better_as_neighbours(void **state) {
+    dir_fixture *f = *state;
+    add_filler(f);
+    temp_write(f->path, "a.txt", S("index of the drop and use\n"));
+    temp_write(f->path, "b.txt", S("use of the drop index and\n"));
+    temp_write(f->path, "c.txt", S("drop and use of the index\n"));
+    assert_order(f, "drop index", "b.txt:1 a.txt:1 c.txt:1");
+}
+
+// "清订" is only where two words meet.
+static void test_search_rank__a_pair_across_two_words_says_no_more_than_they_do(void **state) {
+    dir_fixture *f = *state;
+    for (int i = 0; i < 30; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "zz/%02d.md", i);
+        temp_write(f->path, name, i % 3 ? S("清单在此\n") : S("订货在此\n"));
+    }
+    temp_write(f->path, "a.md", S("单订之外另有他事\n"));
+    temp_write(f->path, "b.md", S("订货之前先看清单\n"));
+    assert_string_equal(order(f, "清单订货", 1), "b.md:1");
+}
+
+static void test_search_rank__pairs_that_ask_say_little(void **state) {
+    dir_fixture *f = *state;
+    add_filler(f);
+    temp_write(f->path, "a.md", S("如何到达\n"));
+    temp_write(f->path, "b.md", S("退款在此\n"));
+    temp_write(f->path, "c.md", S("退款在此\n"));
+    assert_string_equal(order(f, "退款", 1), "b.md:1");
+    assert_string_equal(order(f, "如何退款", 1), "b.md:1");
+    assert_string_equal(order(f, "如何", 1), "a.md:1");
+}
+
 static void test_search_rank__the_rest_of_the_section_counts(void **state) {
     dir_fixture *f = *state;
     add_filler(f);
@@ -194,11 +269,22 @@ static void test_search_rank__the_limit_defaults_to_ten(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(all_words_once_beat_one_word_often), TEST(rare_words_beat_common_ones),
-        TEST(a_whole_word_beats_a_part),          TEST(headings_speak_for_what_is_below),
-        TEST(the_rest_of_the_section_counts),     TEST(the_path_counts),
-        TEST(short_lines_beat_long_ones),         TEST(hits_spread_over_sections),
-        TEST(ties_go_by_source_path_and_line),    TEST(a_smaller_limit_is_a_prefix),
+        TEST(all_words_once_beat_one_word_often),
+        TEST(rare_words_beat_common_ones),
+        TEST(a_whole_word_beats_a_part),
+        TEST(headings_speak_for_what_is_below),
+        TEST(headings_further_up_count),
+        TEST(the_rest_of_the_file_counts_a_little),
+        TEST(words_within_links_count_less),
+        TEST(neighbours_in_the_query_are_better_as_neighbours),
+        TEST(a_pair_across_two_words_says_no_more_than_they_do),
+        TEST(pairs_that_ask_say_little),
+        TEST(the_rest_of_the_section_counts),
+        TEST(the_path_counts),
+        TEST(short_lines_beat_long_ones),
+        TEST(hits_spread_over_sections),
+        TEST(ties_go_by_source_path_and_line),
+        TEST(a_smaller_limit_is_a_prefix),
         TEST(the_limit_defaults_to_ten),
     };
     return cmocka_run_group_tests_name("search_rank", tests, NULL, NULL);
