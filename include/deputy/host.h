@@ -20,7 +20,7 @@ typedef struct {
     str dir; // -C, or empty: found from cwd
     const char *(*getenv)(const char *name);
     const sys_clock *clock;
-    const bool *bodies; // by toolspec index: the tools that have a body in this program
+    const bool *bodies;     // by toolspec index: the tools that have a body in this program
     search_cache *searches; // may be NULL; must outlive the workspace
 } workspace_opts;
 

@@ -58,7 +58,7 @@ struct engine {
     str run_id;
     int socket, wake; // of commands, -1: none; ends the listener
     workspace_opts opts;
-    workspace *given; // the caller's, that searches with the engine's cache
+    workspace *given;          // the caller's, that searches with the engine's cache
     pthread_mutex_t snapshots; // held while one is loaded
     snapshot *current, *shown; // shown: of engine_workspace
     pthread_mutex_t lock;

@@ -132,8 +132,9 @@ static bool has(scan_variant v) {
     return (kept & 0xE6) == 0xE6 && (b & bit_AVX512F) && (b & bit_AVX512BW) && (c & bit_AVX512VBMI);
 }
 
+static scan_kernel *const all[SCAN_VARIANTS] = {plain, with_ssse3, with_avx2, with_avx512};
+
 scan_kernel *scan_kernel_of(scan_variant v) {
-    static scan_kernel *const all[SCAN_VARIANTS] = {plain, with_ssse3, with_avx2, with_avx512};
     return v < SCAN_VARIANTS && (v == SCAN_PLAIN || has(v)) ? all[v] : NULL;
 }
 

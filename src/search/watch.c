@@ -4,8 +4,8 @@
 // mapping, writes through another hard link, changes behind links; whoever uses it looks at those in another
 // way.
 #include "search/watch_int.h"
+#include <deputy/file.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -169,7 +169,12 @@ static const char *start(watcher *w) {
         w->tried = true;
         w->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
         // A mount over a directory changes what is there and is told in no other way.
-        if (w->fd >= 0) w->mounts = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+        int self = -1;
+        if (w->fd >= 0 && dir_open(S("/proc/self"), &self, NULL) == DEP_OK) {
+            if (file_open_at(self, S("mountinfo"), FILE_NO_LINKS, &w->mounts, NULL, NULL) != DEP_OK)
+                w->mounts = -1;
+            close(self);
+        }
     }
     if (w->fd < 0) return "every file is looked at: this process may not watch for changes (inotify)";
     if (w->mounts < 0) return "every file is looked at: changed mounts cannot be told without /proc";

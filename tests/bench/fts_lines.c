@@ -66,13 +66,15 @@ int main(int argc, char **argv) {
     if (sqlite3_exec(db, "CREATE VIRTUAL TABLE lines USING fts5(text); BEGIN", NULL, NULL, NULL) != SQLITE_OK)
         die(db);
     add_all(db, argv[1]);
-    if (sqlite3_exec(db, "COMMIT; INSERT INTO lines(lines) VALUES('optimize')", NULL, NULL, NULL) != SQLITE_OK)
+    if (sqlite3_exec(db, "COMMIT; INSERT INTO lines(lines) VALUES('optimize')", NULL, NULL, NULL) !=
+        SQLITE_OK)
         die(db);
     printf("%.1f\n", now_ms() - start);
     fflush(stdout);
-    if (sqlite3_prepare_v2(db, "SELECT rowid FROM lines WHERE lines MATCH ? ORDER BY bm25(lines) LIMIT 50", -1,
-                           &best, NULL) != SQLITE_OK ||
-        sqlite3_prepare_v2(db, "SELECT count(*) FROM lines WHERE lines MATCH ?", -1, &count, NULL) != SQLITE_OK)
+    if (sqlite3_prepare_v2(db, "SELECT rowid FROM lines WHERE lines MATCH ? ORDER BY bm25(lines) LIMIT 50",
+                           -1, &best, NULL) != SQLITE_OK ||
+        sqlite3_prepare_v2(db, "SELECT count(*) FROM lines WHERE lines MATCH ?", -1, &count, NULL) !=
+            SQLITE_OK)
         die(db);
     char *line = NULL, match[4096];
     size_t cap = 0;

@@ -16,7 +16,7 @@ from measuring import DEPUTY, HELPERS
 
 ROUNDS = 9
 QUERIES = {
-    "en-docs": {"1 rare": "powershell_ise", "4 terms": "install powershell windows update",
+    "en-docs": {"1 rare": "dumpbin", "4 terms": "install powershell windows update",
                 "5-term question": "how do I create a collection with an index in milvus",
                 "no hit": "zxqjvwk", '"the"': "the"},
     "zh-docs": {"1 rare": "聚簇索引", "4 terms": "备份 恢复 集群 日志",

@@ -8,7 +8,7 @@
 static ws_tools *searcher(ws_fixture *f) {
     ws_write(f, "docs/manual.md", "# Manual\nneedle in the manual\n");
     ws_write(f, "docs/notes.md", "# Notes\nneedle in the notes\n");
-    ws_agent(f, "helper", "tools: [kb_search]\nknowledge: [{name: Manual, path: docs}]\n");
+    ws_agent(f, "helper", "tools: [read]\nknowledge: [{name: Manual, path: docs}]\n");
     ws_trust(f);
     f->w->searches = search_cache_new(f->a);
     ws_tools *t = ws_toolset(f, "helper");
