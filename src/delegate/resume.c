@@ -364,6 +364,7 @@ dep_status resume_prepare(run *r, const delegate_order *o, dep_err *err) {
     conversation c = {0};
     buf lost = buf_new(r->a, 0);
     TRY(read_chain(r, o->resume, &chain, err));
+    if (!chain.n) return err_set(err, DEP_ERR_INVALID, "there is nothing to continue");
     TRY(check_same(r, o, &chain.p[0].row, err));
     TRY(read_messages(r, &chain, &c, err));
     r->messages = c.messages;
