@@ -275,13 +275,13 @@ str corpus_original(arena *a, const corpus_file *f, uint32_t line) {
 }
 
 uint32_t corpus_section(const corpus_file *f, uint32_t line) {
-    uint32_t low = 0, high = f->n_heads;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (f->heads[mid].first <= line)
-            low = mid + 1;
-        else
-            high = mid;
+    // Without branches that nobody could foresee: this is asked for each matching line.
+    uint32_t low = 0;
+    for (uint32_t n = f->n_heads; n;) {
+        uint32_t half = n / 2;
+        bool after = f->heads[low + half].first <= line;
+        low += after ? half + 1 : 0;
+        n = after ? n - half - 1 : half;
     }
     return low;
 }
