@@ -325,10 +325,20 @@ static dep_status replace(loader *l, const corpus_data *old, const corpus_track 
                           dep_err *err) {
     corpus_data *d = calloc(1, sizeof *d);
     if (!d) return err_set(err, DEP_ERR_NOMEM, "out of memory");
-    *d = *old;
+    // Not as a whole: others count the old one meanwhile.
+    *d = (corpus_data){.names = old->names,
+                       .sources = old->sources,
+                       .n_sources = old->n_sources,
+                       .n_files = old->n_files,
+                       .n_tracks = old->n_tracks,
+                       .n_unwatched = old->n_unwatched,
+                       .dirs = old->dirs,
+                       .n_dirs = old->n_dirs,
+                       .cuts = old->cuts,
+                       .pairs = old->pairs,
+                       .cost = old->cost,
+                       .all_fit = old->all_fit};
     atomic_init(&d->refs, 1);
-    d->slabs = (slabs){0};
-    d->tail = NULL;
     atomic_fetch_add_explicit(&d->names->refs, 1, memory_order_relaxed);
     d->files = malloc((d->n_files + 1) * sizeof *d->files);
     d->tracks = malloc((d->n_tracks + 1) * sizeof *d->tracks);

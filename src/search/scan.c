@@ -29,6 +29,8 @@ typedef struct {
     void *lines, *hits;
 } held_results;
 
+typedef struct crew crew;
+
 typedef struct {
     held_results *held;
     scan_kernel *kernel;
@@ -54,6 +56,7 @@ typedef struct {
     atomic_bool *stop;
     bool asks;
     scan_result own; // of the others
+    crew *crew;
     pthread_t thread;
 } scanner;
 
@@ -297,15 +300,13 @@ static size_t run_end(const scanner *s, size_t from, size_t n) {
 }
 
 // No arena in here: this runs on any thread.
-static void *scan_part(void *p) {
-    scanner *s = p;
+static void scan_part(scanner *s) {
     for (size_t from = s->from, to; from < s->to; from = to) {
         to = run_end(s, from, s->to);
         if (!scan_run(s, from, to)) break;
         for (size_t i = from; i < to; i++) s->ret->bytes += s->files[i].file->bytes;
         s->ret->files += to - from;
     }
-    return NULL;
 }
 
 // --- Parts ---
@@ -336,16 +337,58 @@ static void append(scanner *s, const scan_result *more) {
     r->cancelled = r->cancelled || more->cancelled;
 }
 
-// Waits for another part, and goes on asking.
-static void join(scanner *first, scanner *other) {
-    for (;;) {
+// Counts the parts that other threads still scan.
+struct crew {
+    pthread_mutex_t lock;
+    pthread_cond_t done;
+    size_t running;
+};
+
+static void crew_begin(crew *c) {
+    pthread_condattr_t mono;
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_condattr_init(&mono);
+    pthread_condattr_setclock(&mono, CLOCK_MONOTONIC);
+    pthread_cond_init(&c->done, &mono);
+    pthread_condattr_destroy(&mono);
+    c->running = 0;
+}
+
+static void *scan_aside(void *p) {
+    scanner *s = p;
+    scan_part(s);
+    pthread_mutex_lock(&s->crew->lock);
+    if (--s->crew->running == 0) pthread_cond_signal(&s->crew->done);
+    pthread_mutex_unlock(&s->crew->lock);
+    return NULL;
+}
+
+static bool start(scanner *s, crew *c) {
+    s->crew = c;
+    pthread_mutex_lock(&c->lock);
+    bool started = pthread_create(&s->thread, NULL, scan_aside, s) == 0;
+    c->running += started;
+    pthread_mutex_unlock(&c->lock);
+    return started;
+}
+
+// Waits for the other parts, and goes on asking.
+static void crew_end(crew *c, scanner *const *s, size_t started) {
+    pthread_mutex_lock(&c->lock);
+    while (c->running) {
         struct timespec at;
         clock_gettime(CLOCK_MONOTONIC, &at);
         at.tv_nsec += JOIN_MS * 1000000L;
         if (at.tv_nsec >= 1000000000L) at.tv_sec++, at.tv_nsec -= 1000000000L;
-        if (pthread_clockjoin_np(other->thread, NULL, CLOCK_MONOTONIC, &at) == 0) return;
-        if (first->c->ask && first->c->ask(first->c->ctx)) atomic_store(first->stop, true);
+        if (pthread_cond_timedwait(&c->done, &c->lock, &at) == 0) continue;
+        pthread_mutex_unlock(&c->lock);
+        if (s[0]->c->ask && s[0]->c->ask(s[0]->c->ctx)) atomic_store(s[0]->stop, true);
+        pthread_mutex_lock(&c->lock);
     }
+    pthread_mutex_unlock(&c->lock);
+    for (size_t i = 1; i < started; i++) pthread_join(s[i]->thread, NULL);
+    pthread_cond_destroy(&c->done);
+    pthread_mutex_destroy(&c->lock);
 }
 
 // How many parts are worth a thread.
@@ -391,27 +434,26 @@ static scanner *new_scanner(arena *a, scan_kernel *kernel, const term_list *term
 }
 
 void scan_lines_with(scan_kernel *kernel, size_t part_bytes, arena *a, const term_list *terms,
-                     const selected_file *files, size_t n, const search_corpus *c, scan_result *ret) {
+                     const selected_file *files, size_t n, const search_corpus *corpus, scan_result *ret) {
     scanner *s[PARTS_MAX];
     atomic_bool *stop = NEW(a, atomic_bool);
     size_t parts = count_parts(files, n, part_bytes);
-    for (size_t i = 0; i < parts; i++) s[i] = new_scanner(a, kernel, terms, files, c, stop);
+    for (size_t i = 0; i < parts; i++) s[i] = new_scanner(a, kernel, terms, files, corpus, stop);
     divide(s, parts, files, n);
     *ret = (scan_result){0};
     s[0]->ret = ret;
     s[0]->asks = true;
-    // From here to the last join nothing is asked of an arena.
+    // From here to the end nothing is asked of an arena.
+    crew c;
     size_t started = 1;
-    while (started < parts && pthread_create(&s[started]->thread, NULL, scan_part, s[started]) == 0)
-        started++;
+    crew_begin(&c);
+    while (started < parts && start(s[started], &c)) started++;
     scan_part(s[0]);
+    crew_end(&c, s, started);
     for (size_t i = 1; i < parts; i++) {
-        if (i < started) {
-            join(s[0], s[i]);
-        } else {
-            s[i]->asks = true;
-            scan_part(s[i]);
-        }
+        // One for which no thread could be had.
+        s[i]->asks = i >= started;
+        if (i >= started) scan_part(s[i]);
         append(s[0], &s[i]->own);
     }
 }

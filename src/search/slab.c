@@ -7,10 +7,12 @@
 
 enum : size_t { HUGE_PAGE = (size_t)2 << 20 };
 
-typedef struct slab_block slab_block;
+enum : size_t { BLOCK_USUAL = (size_t)64 << 10, BLOCK_ALIGN = 8 };
+
 struct slab_block {
     slab_block *next;
-    size_t n;
+    size_t n, used;
+    alignas(8) char bytes[];
 };
 
 slab *slab_new(size_t cap) {
@@ -65,12 +67,19 @@ const char *slab_add(slab *s, str text) {
 }
 
 void *slab_block_new(slab *s, size_t n) {
-    slab_block *b = malloc(sizeof *b + n);
-    if (!b) return NULL;
-    *b = (slab_block){.next = s->blocks, .n = n};
-    s->blocks = b;
-    s->held += sizeof *b + n;
-    return b + 1;
+    n = (n + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN;
+    slab_block *b = s->blocks;
+    if (!b || b->n - b->used < n) {
+        // Many files share one: as many small ones would cost the allocator a system call each.
+        size_t usual = s->cap / 16 < BLOCK_USUAL ? s->cap / 16 : BLOCK_USUAL, all = n > usual ? n : usual;
+        b = malloc(sizeof *b + all);
+        if (!b) return NULL;
+        *b = (slab_block){.next = s->blocks, .n = all};
+        s->blocks = b;
+        s->held += sizeof *b + all;
+    }
+    b->used += n;
+    return b->bytes + b->used - n;
 }
 
 void slab_seal(slab *s) {
