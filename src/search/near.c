@@ -12,6 +12,9 @@ enum {
     ASK_BYTES = 1 << 20, // between two questions whether to stop
 };
 
+// Of a word like one that stands somewhere, against that.
+static const double NEAR_WEIGHT = 0.8;
+
 typedef struct {
     str text;
     uint32_t count;
@@ -186,13 +189,14 @@ static size_t choose(misspelt *m, uint32_t own) {
     return kept;
 }
 
-static void append(arena *a, term_list *terms, const misspelt *m, size_t chosen) {
+static void append(arena *a, term_list *terms, const misspelt *m, size_t chosen, double weight) {
     for (size_t i = 0; i < chosen; i++) {
         term_list one = {0};
         terms_parse(a, m->found[i].text, &one);
         if (one.n != 1 || one.p[0].kind != TERM_WORD) continue;
         one.p[0].as = m->term;
         one.p[0].near = true;
+        one.p[0].weight = weight;
         terms->p[terms->n++] = one.p[0];
     }
 }
@@ -223,6 +227,10 @@ bool near_add(arena *a, const selected_file *files, size_t n, const search_corpu
     term *all = NEW_N(a, term, terms->n + n_list * NEAR_WORDS_MAX);
     memcpy(all, terms->p, terms->n * sizeof *all);
     terms->p = all;
-    for (size_t k = 0; k < n_list; k++) append(a, terms, &list[k], choose(&list[k], lines[list[k].term]));
+    for (size_t k = 0; k < n_list; k++) {
+        // A word that is nowhere was surely meant to be another one.
+        uint32_t own = lines[list[k].term];
+        append(a, terms, &list[k], choose(&list[k], own), own ? NEAR_WEIGHT : 1);
+    }
     return terms->n > before;
 }

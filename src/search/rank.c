@@ -8,9 +8,9 @@
 
 // Few and round: tests/bench/RANKING.md has what each was tried against.
 static const struct {
-    double line, own, above, body, doc,
-        path;                              // weights of the fields: the line, the section's own heading, the
-                                           // headings above that, the section, the rest of the file, its path
+    // Weights of the fields: the line, the section's own heading, the headings above that, the section, the
+    // rest of the file, the file's path.
+    double line, own, above, body, doc, path;
     double b_line, b_chain, b_body, b_doc; // how much their length counts against them
     double chain_max;                      // occurrences in headings that count
     double start, inside, forms;           // an occurrence that is not the whole word, against one that is
@@ -22,12 +22,12 @@ static const struct {
     double junction; // a pair of characters counts at most so much of the mean of its neighbours
     double decay;    // of each further hit of one section
 } weights = {
-    .line = 0.5,
+    .line = 0.6,
     .own = 2.0,
-    .above = 3.0,
+    .above = 4.0,
     .body = 0.4,
     .doc = 0.05,
-    .path = 0.6,
+    .path = 0.8,
     .b_line = 0.4,
     .b_chain = 0.8,
     .b_body = 0.4,
@@ -36,10 +36,9 @@ static const struct {
     .start = 0.6,
     .inside = 0.2,
     .forms = 0.8,
-    .near = 0.8,
     .link = 0.4,
-    .saturation = 1.2,
-    .coverage = 0.5,
+    .saturation = 1.0,
+    .coverage = 0.4,
     .together = 0.3,
     .junction = 0.8,
     .decay = 0.65,
@@ -80,7 +79,8 @@ typedef struct {
 
 static double worth(const ranker *r, const term_hit *h) {
     double w = h->whole + weights.start * h->start + weights.inside * h->inside + weights.forms * h->forms;
-    return r->terms->p[h->term].near ? weights.near * w : w;
+    const term *t = &r->terms->p[h->term];
+    return t->near ? t->weight * w : w;
 }
 
 static uint16_t term_of(const ranker *r, const term_hit *h) {
@@ -130,7 +130,8 @@ static double *weigh_section(ranker *r, const corpus_file *f, const touched *s) 
     size_t n = r->n_terms, chain_len = 0;
     double *body = r->cells.p + s->body;
     const double *own = r->cells.p + s->heads;
-    double chain[SEARCH_TERMS_MAX + TERM_GRAMS_MAX] = {0};
+    double chain[SEARCH_TERMS_MAX + TERM_GRAMS_MAX];
+    memset(chain, 0, n * sizeof *chain);
     for (uint32_t at = s->section; at; at = f->heads[at - 1].parent) {
         chain_len += f->heads[at - 1].n;
         if (!r->row_of[at]) continue;
@@ -177,7 +178,8 @@ static bool goes_on(const ranker *r, const term_hit *before, const term_hit *h) 
 static double score_line(const ranker *r, const line_hit *l, const double *around) {
     const corpus_file *f = r->files[l->file].file;
     size_t n = r->n_terms;
-    double own[SEARCH_TERMS_MAX + TERM_GRAMS_MAX] = {0}, covered = 0, together = 0, score = 0;
+    double own[SEARCH_TERMS_MAX + TERM_GRAMS_MAX], covered = 0, together = 0, score = 0;
+    memset(own, 0, n * sizeof *own);
     str text = corpus_line(f, l->line);
     double norm = 1 - weights.b_line + weights.b_line * (double)(text.n + 1) / r->avg_line;
     bool links = text.n && memchr(text.p, '[', text.n);

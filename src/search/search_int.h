@@ -313,9 +313,9 @@ typedef struct {
     str text; // folded: the lines that contain it match
     str stem; // a prefix of text that other forms of the word begin with; text itself when there are none
     term_kind kind;
-    bool near;   // not in the query: one edit away from a word of it that hardly any line has
-    uint16_t as; // the term that it counts as: itself, or the misspelt one
-    double weight;
+    bool near;     // not in the query: one edit away from a word of it that hardly any line has
+    uint16_t as;   // the term that it counts as: itself, or the misspelt one
+    double weight; // of its rarity; near: of its occurrences
 } term;
 
 typedef struct {

@@ -101,8 +101,9 @@ static void test_search_rank__headings_further_up_count(void **state) {
     // The title of front matter is one.
     temp_write(f->path, "c.md", S("---\ntitle: Workshop\n---\n\n## Transport\n\nfee five\n"));
     r = ask(f, "workshop fee", 2);
-    assert_int_equal(r.hits.p[0].line, 2);
-    assert_text(r.hits.p[1].heading, "Workshop > Transport");
+    assert_int_equal(r.hits.p[0].line, 7);
+    assert_text(r.hits.p[0].heading, "Workshop > Transport");
+    assert_int_equal(r.hits.p[1].line, 2);
 }
 
 static void test_search_rank__the_rest_of_the_file_counts_a_little(void **state) {
