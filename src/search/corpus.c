@@ -431,6 +431,7 @@ dep_status search_open_with(const search_space *space, const search_limits *limi
     corpus_data *d = NULL;
     const char *notice = NULL;
     TRY(space->cache ? cache_open(space, limits, &d, &notice, err) : load_alone(space, limits, &d, err));
+    if (!d) return err_set(err, DEP_ERR_INTERNAL, "no version of the sources was made");
     arena *a = arena_new();
     arena_defer(a, drop_deferred, d);
     search_corpus *c = NEW(a, search_corpus);

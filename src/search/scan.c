@@ -438,7 +438,8 @@ void scan_lines_with(scan_kernel *kernel, size_t part_bytes, arena *a, const ter
     scanner *s[PARTS_MAX];
     atomic_bool *stop = NEW(a, atomic_bool);
     size_t parts = count_parts(files, n, part_bytes);
-    for (size_t i = 0; i < parts; i++) s[i] = new_scanner(a, kernel, terms, files, corpus, stop);
+    s[0] = new_scanner(a, kernel, terms, files, corpus, stop);
+    for (size_t i = 1; i < parts; i++) s[i] = new_scanner(a, kernel, terms, files, corpus, stop);
     divide(s, parts, files, n);
     *ret = (scan_result){0};
     s[0]->ret = ret;

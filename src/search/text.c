@@ -288,7 +288,7 @@ str corpus_original(arena *a, const corpus_file *f, uint32_t line) {
         size_t end = str_chr(rest, '\n');
         if (end != SIZE_MAX) rest.n = end;
     }
-    if (rest.n && rest.p[rest.n - 1] == '\r') rest.n--;
+    if (str_ends(rest, S("\r"))) rest.n--;
     return rest;
 }
 
