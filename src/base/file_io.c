@@ -35,6 +35,8 @@ static dep_status read_all(arena *a, int fd, off_t pos, size_t hint, size_t max,
         if (got < 0) return err_os(err, errno, "cannot read");
         if (got == 0) break;
         n += (size_t)got;
+        // All that the file said it has, and there was room for more: this was its end.
+        if (pos >= 0 && n == hint && n < cap) break;
     }
     if (n > max && !head) return err_set(err, DEP_ERR_LIMIT, "larger than the limit of %zu bytes", max);
     if (n > max) n = max;
