@@ -42,13 +42,20 @@ static bool inert(const form *f, uint32_t cp) {
 static size_t run_end(const form *f, str s, size_t i) {
     size_t last = i;
     while (i < s.n) {
-        size_t ascii = utf8_ascii_run(s, i);
-        if (ascii) {
-            i += ascii;
+        unsigned char c = (unsigned char)s.p[i];
+        if (c < 0x80) {
+            i += utf8_ascii_run(s, i);
             last = i - 1;
             continue;
         }
         size_t at = i;
+        // U+5000 to U+8FFF, most of Chinese text: steady without a closer look.
+        if (c >= 0xE5 && c <= 0xE8 && s.n - i >= 3 && utf8_is_cont((unsigned char)s.p[i + 1]) &&
+            utf8_is_cont((unsigned char)s.p[i + 2])) {
+            last = i;
+            i += 3;
+            continue;
+        }
         uint32_t cp = utf8_step(s, &i);
         if (!steady(cp)) {
             if (leans_back(cp)) return last;
