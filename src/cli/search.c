@@ -296,6 +296,11 @@ int verb_search(cli *c) {
         say(c, "%s", err.msg);
         return err.status == DEP_ERR_INVALID ? EXIT_USAGE : EXIT_UNREADABLE;
     }
+    if (queries.n) {
+        // Read, so that the first question is answered as fast as the others; each looks for itself.
+        search_close(s.corpus);
+        s.corpus = NULL;
+    }
     code = queries.n ? many(&s, queries) : answer(&s, str_join(c->a, c->args.p, c->args.n, S(" ")));
     search_close(s.corpus);
     return code;

@@ -155,6 +155,13 @@ def test_a_conversation_line_by_line(box):
         process.stdin.flush()
         answer = json.loads(process.stdout.readline())
         box.equal(f"{query}: the answer is there before the next question", answer["hits"][0]["path"], path)
+    box.write("docs/new.md", "A zebra came\n")
+    box.write("docs/a.md", "The vinegar has gone\n")
+    for query, path in (("zebra", "docs/new.md"), ("gone", "docs/a.md")):
+        process.stdin.write(f"{query}\n".encode())
+        process.stdin.flush()
+        answer = json.loads(process.stdout.readline())
+        box.equal(f"{query}: files that changed between two questions", [hit["path"] for hit in answer["hits"]], [path])
     code = None
     for _ in range(200):  # one that comes just before the wait for a question is seen with the next one
         process.send_signal(signal.SIGINT)
