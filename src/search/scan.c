@@ -15,7 +15,6 @@ enum {
     PART_BYTES = 4 << 20,   // less is not worth a thread
     PARTS_MAX = 4,
     JOIN_MS = 4, // between two questions whether to stop while others still scan
-    TERMS_MAX = SEARCH_TERMS_MAX + TERM_GRAMS_MAX,
 };
 
 typedef struct {
@@ -38,16 +37,17 @@ typedef struct {
     const search_corpus *c;
     scan_result *ret;
     scan_tables tables;
-    needle needles[TERMS_MAX]; // by bucket
+    size_t n_terms;
+    needle *needles; // by bucket
     uint16_t first[SCAN_BUCKETS + 1];
     // The line at hand.
     size_t file;
     const corpus_file *f;
     uint32_t line;
     size_t n_present;
-    uint16_t present[TERMS_MAX];
-    bool seen[TERMS_MAX];
-    term_hit hits[TERMS_MAX]; // by term
+    uint16_t *present;
+    bool *seen;
+    term_hit *hits; // by term
     bool exact;
     size_t since_asked;
     // Of several scanners, each of a part of the files: only the first asks whether to stop, the others hear
@@ -272,7 +272,7 @@ static bool scan_run(scanner *s, size_t from, size_t to) {
     const corpus_file *last = s->files[to - 1].file;
     size_t end = (size_t)(last->folded.p + last->folded.n - base);
     scan_place places[SCAN_FOUND_MAX];
-    for (size_t i = 0; i < TERMS_MAX; i++) s->needles[i].ahead = NULL;
+    for (size_t i = 0; i < s->n_terms; i++) s->needles[i].ahead = NULL;
     enter_file(s, from);
     for (size_t at = 0; at < end;) {
         size_t n = 0, step = end - at < STEP_BYTES ? end : at + STEP_BYTES, was = at;
@@ -422,6 +422,11 @@ static void divide(scanner *const *s, size_t parts, const selected_file *files, 
 static scanner *new_scanner(arena *a, scan_kernel *kernel, const term_list *terms, const selected_file *files,
                             const search_corpus *c, atomic_bool *stop) {
     scanner *s = NEW(a, scanner);
+    s->n_terms = terms->n;
+    s->needles = NEW_N(a, needle, terms->n);
+    s->present = NEW_N(a, uint16_t, terms->n);
+    s->seen = NEW_N(a, bool, terms->n);
+    s->hits = NEW_N(a, term_hit, terms->n);
     s->held = NEW(a, held_results);
     arena_defer(a, free_results, s->held);
     s->kernel = kernel;
