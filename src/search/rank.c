@@ -1,7 +1,7 @@
 // rank: puts matching lines in order. A line's worth comes from the line, the headings above it, the rest of
 // its section and the file's path, summed per term before it saturates (BM25F over fields), so that words
-// spread over heading and text count together. Works on the counts of one scan alone: knows no text but the
-// paths. One set of weights for every corpus and language.
+// spread over heading and text count together. Works on the counts of one scan; of texts it reads only paths,
+// and whether a word stands within a link. One set of weights for every corpus and language.
 #include "search/search_int.h"
 #include <deputy/utf8.h>
 #include <stdlib.h>
@@ -14,7 +14,6 @@ static const struct {
     double b_line, b_chain, b_body, b_doc; // how much their length counts against them
     double chain_max;                      // occurrences in headings that count
     double start, inside, forms;           // an occurrence that is not the whole word, against one that is
-    double near;                           // a word one edit from the one asked for
     double link;                           // a word within a link: it says what is elsewhere
     double saturation;
     double coverage; // how much of the score depends on the line's own share of the query
@@ -175,14 +174,13 @@ static bool goes_on(const ranker *r, const term_hit *before, const term_hit *h) 
     return h->at >= end && h->at <= end + 1;
 }
 
-static double score_line(const ranker *r, const line_hit *l, const double *around) {
+static double score_line(const ranker *r, const line_hit *l, const double *around, bool links) {
     const corpus_file *f = r->files[l->file].file;
     size_t n = r->n_terms;
     double own[SEARCH_TERMS_MAX + TERM_GRAMS_MAX], covered = 0, together = 0, score = 0;
     memset(own, 0, n * sizeof *own);
     str text = corpus_line(f, l->line);
     double norm = 1 - weights.b_line + weights.b_line * (double)(text.n + 1) / r->avg_line;
-    bool links = text.n && memchr(text.p, '[', text.n);
     for (size_t k = 0; k < l->n; k++) {
         const term_hit *h = &r->scan->hits.p[l->first + k];
         double w = worth(r, h);
@@ -296,12 +294,9 @@ static void offer(heap *h, candidate c) {
 
 typedef VEC(candidate) candidates;
 
-// Offers the lines of one file: of each section the best ones, and its very best to `firsts`.
-static void rank_file(ranker *r, size_t from, size_t to, heap *best, heap *firsts, candidates *out,
-                      uint32_t *group) {
-    const selected_file *in = &r->files[r->scan->lines.p[from].file];
-    count_sections(r, from, to);
-    str path = utf8_fold(r->a, utf8_repair(r->a, in->name->path));
+// What the file as a whole says of each term.
+static void look_at_file(ranker *r, str file_path) {
+    str path = utf8_fold(r->a, utf8_repair(r->a, file_path));
     memset(r->in_path, 0, r->n_terms * sizeof *r->in_path);
     for (size_t t = 0; t < r->terms->n; t++)
         if (str_find(path, r->terms->p[t].stem) != SIZE_MAX) r->in_path[r->terms->p[t].as] = true;
@@ -309,6 +304,27 @@ static void rank_file(ranker *r, size_t from, size_t to, heap *best, heap *first
     for (vec_each(touched, s, &r->touched))
         for (size_t t = 0; t < r->n_terms; t++)
             r->in_doc[t] += r->cells.p[s->body + t] + r->cells.p[s->heads + t];
+}
+
+// Scores a line and offers it. Whether words stand in links is looked at only when the line may be among the
+// best: it makes a line worse, never better.
+static void offer_line(const ranker *r, size_t i, const double *around, uint32_t group, const heap *firsts,
+                       heap *best) {
+    const line_hit *l = &r->scan->lines.p[i];
+    candidate c = {.score = score_line(r, l, around, false), .line = (uint32_t)i, .group = group};
+    if (firsts->n == firsts->max && !better(&c, &firsts->p[0])) return;
+    str text = corpus_line(r->files[l->file].file, l->line);
+    if (text.n && memchr(text.p, '[', text.n)) c.score = score_line(r, l, around, true);
+    offer(best, c);
+}
+
+// Offers the lines of one file: of each section the best ones, and its very best to `firsts`. With as many
+// sections as hits are wanted, what is worse than the best line of each cannot be among the hits.
+static void rank_file(ranker *r, size_t from, size_t to, heap *best, heap *firsts, candidates *out,
+                      uint32_t *group) {
+    const selected_file *in = &r->files[r->scan->lines.p[from].file];
+    count_sections(r, from, to);
+    look_at_file(r, in->name->path);
     size_t i = from;
     // Headings stand before what is below them, but a section's body row is overwritten when it is weighed:
     // heads rows are not.
@@ -316,16 +332,15 @@ static void rank_file(ranker *r, size_t from, size_t to, heap *best, heap *first
         const double *around = weigh_section(r, in->file, s);
         uint32_t end = s->section < in->file->n_heads ? in->file->heads[s->section].first : UINT32_MAX;
         best->n = 0;
-        for (; i < to && r->scan->lines.p[i].line < end; i++) {
-            double score = score_line(r, &r->scan->lines.p[i], around);
-            offer(best, (candidate){.score = score, .line = (uint32_t)i, .group = *group});
+        for (; i < to && r->scan->lines.p[i].line < end; i++) offer_line(r, i, around, *group, firsts, best);
+        if (best->n) {
+            candidate first = best->p[0];
+            for (size_t k = 0; k < best->n; k++) {
+                if (better(&best->p[k], &first)) first = best->p[k];
+                vec_push(r->a, out, best->p[k]);
+            }
+            offer(firsts, first);
         }
-        candidate first = best->p[0];
-        for (size_t k = 0; k < best->n; k++) {
-            if (better(&best->p[k], &first)) first = best->p[k];
-            vec_push(r->a, out, best->p[k]);
-        }
-        offer(firsts, first);
         ++*group;
     }
 }
