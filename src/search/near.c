@@ -191,6 +191,7 @@ static size_t choose(misspelt *m, uint32_t own) {
 
 static void append(arena *a, term_list *terms, const misspelt *m, size_t chosen, double weight) {
     for (size_t i = 0; i < chosen; i++) {
+        if (term_is_stop_word(m->found[i].text)) continue;
         term_list one = {0};
         terms_parse(a, m->found[i].text, &one);
         if (one.n != 1 || one.p[0].kind != TERM_WORD) continue;
@@ -201,7 +202,7 @@ static void append(arena *a, term_list *terms, const misspelt *m, size_t chosen,
     }
 }
 
-bool near_add(arena *a, const selected_file *files, size_t n, const search_corpus *c, const scan_result *scan,
+bool near_add(arena *a, const selected_file *files, size_t n, const search_corpus *c, scan_result *scan,
               term_list *terms) {
     misspelt *list = NEW_N(a, misspelt, NEAR_TERMS_MAX);
     size_t n_list = 0, since_asked = 0;
@@ -219,7 +220,8 @@ bool near_add(arena *a, const selected_file *files, size_t n, const search_corpu
         since_asked += s.n + ASK_BYTES / 64;
         if (since_asked >= ASK_BYTES) {
             since_asked = 0;
-            if (c->ask && c->ask(c->ctx)) return false;
+            scan->cancelled = c->ask && c->ask(c->ctx);
+            if (scan->cancelled) return false;
         }
         for (size_t k = 0; k < n_list; k++) look_in_file(&list[k], s);
     }

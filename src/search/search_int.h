@@ -380,9 +380,9 @@ enum {
     NEAR_SHARE = 20,     // of them, those found at least a twentieth as often as the first
 };
 
-// Adds to the terms what their misspelt words may have been meant to be; scan: where the terms stand. False:
-// there is nothing to add, else a second scan is due.
-bool near_add(arena *a, const selected_file *files, size_t n, const search_corpus *c, const scan_result *scan,
+// Adds to the terms what their misspelt words may have been meant to be. scan: where the terms stand; its
+// `cancelled` is set when this was stopped. False: there is nothing to add, else a second scan is due.
+bool near_add(arena *a, const selected_file *files, size_t n, const search_corpus *c, scan_result *scan,
               term_list *terms);
 // One insertion, deletion, replacement or exchange of neighbouring letters makes one into the other.
 bool near_is_one_edit(str a, str b);

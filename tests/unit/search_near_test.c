@@ -158,6 +158,9 @@ static void test_search_near__a_misspelt_stop_word_stands_for_nothing(void **sta
     temp_write(f->path, "a.md", S("which which which\n\nwhich label\n\nwhics\n"));
     assert_found(f, "whcih", "");
     assert_found(f, "whcih label", "which label");
+    // Nor is one added beside a commoner word.
+    temp_write(f->path, "a.md", S("whichb whichb\n\nwhich\n"));
+    assert_found(f, "whichz", "whichb whichb");
 }
 
 static bool stop(void *ctx) {
@@ -183,6 +186,7 @@ static void test_search_near__it_can_be_cancelled(void **state) {
     terms_parse(f->a, S("parcxl"), &terms);
     cancelled = true;
     assert_false(near_add(f->a, files, 100, c, &scan, &terms));
+    assert_true(scan.cancelled);
     assert_int_equal(terms.n, 1);
     cancelled = false;
     assert_true(near_add(f->a, files, 100, c, &scan, &terms));
