@@ -191,15 +191,13 @@ static void add_run(parser *p, str run) {
     for (size_t from = 0, mid = i; mid < run.n;) {
         size_t end = mid;
         uint32_t right = utf8_next(run, &end);
-        bool weak = is_particle(left) || is_particle(right);
         str pair = str_sub(run, from, end);
+        double weight = is_one_of(pair, asking, sizeof asking / sizeof *asking) ? 0.25 : 1;
+        if (is_particle(left) || is_particle(right)) weight *= 0.5;
         if (is_particle(left) && is_particle(right))
             add_stopped(p, TERM_GRAM, pair);
         else
-            add(p, TERM_GRAM, pair,
-                is_one_of(pair, asking, sizeof asking / sizeof *asking) ? 0.25
-                : weak                                                  ? 0.5
-                                                                        : 1);
+            add(p, TERM_GRAM, pair, weight);
         from = mid;
         mid = end;
         left = right;
