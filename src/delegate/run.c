@@ -123,8 +123,13 @@ static bool answer_calls(run *r, const model_reply *reply) {
     for (vec_each(const model_block, b, &results.blocks)) r->ctx.added += (int64_t)estimate_tokens(b->text);
     say(r, ROLE_USER, &results.blocks);
     for (vec_each(const str, id, &r->delivering)) vec_push(r->act.a, &r->act.delivered, *id);
+    // What is marked as read is looked for by the next wait; all else goes with the batch.
+    if (r->delivering.n) {
+        activity_flush(r);
+    } else {
+        activity_tick(r);
+    }
     r->delivering = (strs){0};
-    activity_flush(r);
     if (more) return true;
     return end_truncated(r, str_fmt(r->a, "identical calls: the same call was made in %d answers in a row",
                                     DELEGATE_SAME_END));
@@ -185,7 +190,7 @@ static dep_status call_model(run *r, model_reply *reply, dep_err *err) {
     arena_reset(r->call);
     dep_status st = model_call(r->provider, r->call, &req, &sink, reply, err);
     keep_reply(r, reply);
-    activity_flush(r);
+    activity_gather(r); // what streamed has ended; it is written with the batch
     keep_text(r, reply);
     return st;
 }
