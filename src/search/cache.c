@@ -16,7 +16,10 @@
 
 enum {
     CHECK_MS = 10000, // every file is looked at when that was longer ago
-    WAIT_MS = 4,     // between two questions whether to stop while another search brings a version up to date
+    WAIT_MS = 4, // between two questions whether to stop while another search brings a version up to date
+    // Files looked at before a corpus is watched: a process that searches a few pages a few times is done
+    // sooner without, because the kernel takes its time to end a watch.
+    WATCH_WORTH = 4000,
     JUDGE_TRIES = 4, // loads during which the epoch changed, after each of which it is done again
 };
 
@@ -35,7 +38,9 @@ struct entry {
     corpus_data *data; // NULL: none yet
     uint64_t epoch;
     int64_t checked_ms; // when every file was looked at
-    const char *slow;   // why every file is looked at each time; NULL: changes are told
+    const char *slow;   // why every file is looked at each time; NULL: changes are told, or `young`
+    size_t looked;      // files that its walks have looked at
+    bool young;         // not watched yet, because that was not worth it
 };
 
 struct search_cache {
@@ -44,6 +49,7 @@ struct search_cache {
     watcher *watch;
     uint64_t uses;
     size_t max_bytes, max_entries;
+    size_t watch_worth; // see WATCH_WORTH
 };
 
 static int64_t mono_ms(void) {
@@ -86,7 +92,9 @@ search_cache *search_cache_new_with(arena *a, size_t max_bytes, size_t max_entri
 }
 
 search_cache *search_cache_new(arena *a) {
-    return search_cache_new_with(a, SEARCH_CACHE_BYTES, SEARCH_CACHE_CORPORA);
+    search_cache *c = search_cache_new_with(a, SEARCH_CACHE_BYTES, SEARCH_CACHE_CORPORA);
+    if (c) c->watch_worth = WATCH_WORTH;
+    return c;
 }
 
 void search_cache_blind(search_cache *c) {
@@ -193,7 +201,7 @@ typedef struct {
 static void enter(void *ctx, str path, int fd, bool linked, const struct stat *st) {
     (void)linked, (void)st;
     watching *w = ctx;
-    if (w->slow) return;
+    if (w->slow || w->e->young) return;
     pthread_mutex_lock(&w->c->lock);
     w->slow = watch_dir(w->c->watch, &w->e->told, path, fd);
     pthread_mutex_unlock(&w->c->lock);
@@ -206,6 +214,7 @@ static dep_status walk_once(search_cache *c, entry *e, const search_space *space
     // Much of the memory belongs to texts that are no more: all of it anew.
     const corpus_data *old = e->data;
     if (old && old->dead > SEARCH_DEAD_MIN && old->dead > old->cost / 4) old = NULL;
+    e->young = e->looked < c->watch_worth;
     pthread_mutex_lock(&c->lock);
     watch_clear(&e->told);
     watch_begin(c->watch, &e->told);
@@ -213,7 +222,8 @@ static dep_status walk_once(search_cache *c, entry *e, const search_space *space
     dep_status status = corpus_load(space, limits, old, judged, &watch, ret, err);
     bool whole = status == DEP_OK && !(*ret)->cancelled;
     pthread_mutex_lock(&c->lock);
-    if (w.slow || !whole)
+    if (status == DEP_OK) e->looked += (*ret)->n_tracks + 1;
+    if (w.slow || e->young || !whole)
         watch_forget(c->watch, &e->told);
     else
         watch_end(c->watch, &e->told);
@@ -346,7 +356,7 @@ static dep_status refresh(search_cache *c, entry *e, const search_space *space, 
     pthread_mutex_unlock(&c->lock);
     bool done = false;
     dep_status status = DEP_OK;
-    if (e->data && !e->slow && !told.all && mono_ms() - e->checked_ms < CHECK_MS &&
+    if (e->data && !e->slow && !e->young && !told.all && mono_ms() - e->checked_ms < CHECK_MS &&
         (space->epoch || !space->refuse) && unwatched_same(space, e->data)) {
         uint64_t epoch = space->epoch ? space->epoch(space->ctx) : 0;
         bool same = epoch == e->epoch || still_allowed(space, e->data);

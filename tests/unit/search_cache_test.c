@@ -43,7 +43,8 @@ static void assert_current(dir_fixture *f, const search_space *space, const char
 }
 
 static search_cache *new_cache(dir_fixture *f, bool blind) {
-    search_cache *c = search_cache_new(f->a);
+    // Watched from the first search on.
+    search_cache *c = search_cache_new_with(f->a, SEARCH_CACHE_BYTES, SEARCH_CACHE_CORPORA);
     assert_non_null(c);
     if (blind) search_cache_blind(c);
     return c;
@@ -115,9 +116,9 @@ static void change(dir_fixture *f, arena *a, rng *r) {
     (void)done;
 }
 
-static void random_changes(dir_fixture *f, bool blind, uint64_t seed) {
+static void random_changes(dir_fixture *f, search_cache *cache, uint64_t seed) {
     rng r = {seed};
-    search_space space = space_of(f, new_cache(f, blind));
+    search_space space = space_of(f, cache);
     for (int i = 0; i < 250; i++) {
         arena *a = arena_new();
         for (uint32_t n = next(&r, 4); n; n--) change(f, a, &r);
@@ -127,11 +128,19 @@ static void random_changes(dir_fixture *f, bool blind, uint64_t seed) {
 }
 
 static void test_search_cache__whatever_changes_is_seen_when_it_is_told(void **state) {
-    random_changes(*state, false, 7);
+    random_changes(*state, new_cache(*state, false), 7);
 }
 
 static void test_search_cache__whatever_changes_is_seen_when_nothing_is_told(void **state) {
-    random_changes(*state, true, 8);
+    random_changes(*state, new_cache(*state, true), 8);
+}
+
+// A corpus is watched only once it has been looked at often: many files make that soon.
+static void test_search_cache__whatever_changes_is_seen_before_it_is_watched_and_after(void **state) {
+    dir_fixture *f = *state;
+    for (int i = 0; i < 40; i++)
+        temp_write(f->path, str_cz(f->a, str_fmt(f->a, "many/%d.md", i)), S("needle\n"));
+    random_changes(f, search_cache_new(f->a), 9);
 }
 
 // Which version a search gets: the same pointer means that nothing was read.
@@ -429,6 +438,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(test_search_cache__whatever_changes_is_seen_when_it_is_told),
         CASE(test_search_cache__whatever_changes_is_seen_when_nothing_is_told),
+        CASE(test_search_cache__whatever_changes_is_seen_before_it_is_watched_and_after),
         CASE(test_search_cache__what_did_not_change_is_not_read_again),
         CASE(test_search_cache__a_search_keeps_the_version_it_began_with),
         CASE(test_search_cache__slow_ways_of_looking_are_said),
