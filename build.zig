@@ -32,6 +32,7 @@ const core_files = [_][]const u8{
     "base/path.c",
     "base/spawn.c",
     "base/str.c",
+    "base/thread.c",
     "base/utf8.c",
     "base/utf8_fold.c",
     // 1 assets
@@ -257,6 +258,7 @@ const suites = [_][]const u8{
     "base_spawn",
     "base_str",
     "base_sys",
+    "base_thread",
     "base_utf8",
     "capability_access",
     "capability_resolve",

@@ -1,8 +1,8 @@
 // delegate: commands of other processes. A thread waits for a datagram that says there is one, and looks from
 // time to time anyway: a datagram may be lost, and a socket may be impossible.
 #include "delegate/delegate_int.h"
+#include <deputy/thread.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -46,16 +46,7 @@ static void *listen_on(void *p) {
 
 void control_start(engine *e) {
     e->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    pthread_attr_t attr;
-    sigset_t all, before;
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, engine_stack(CONTROL_STACK));
-    // Signals are for the thread that a person talks to.
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    e->listening = e->wake >= 0 && pthread_create(&e->listener, &attr, listen_on, e) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attr);
+    e->listening = e->wake >= 0 && thread_start(&e->listener, CONTROL_STACK, listen_on, e) == 0;
 }
 
 void control_end(engine *e) {

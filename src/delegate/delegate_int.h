@@ -75,7 +75,6 @@ struct engine {
     atomic_bool closing;
 };
 
-size_t engine_stack(size_t bytes); // larger where a sanitizer needs more
 // Starts what is due. With the engine's lock held.
 void engine_launch(engine *e);
 // A new task for a prepared run, in the list. counted: it holds a slot.

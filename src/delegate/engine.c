@@ -1,33 +1,12 @@
 // delegate: the engine: which delegations run, wait for a slot, and have ended in this process. The list is
 // in order of arrival, and slots are given in that order. Knows nothing of what a run does.
 #include "delegate/delegate_int.h"
-#include <errno.h>
-#include <signal.h>
+#include <deputy/thread.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { WORKER_STACK = 512 * 1024, SANITIZER_STACK = 16 << 20, WAIT_LOOK_MS = 100 };
-
-#if defined(__has_feature)
-// The run-time support of each wants much memory of each thread, part of it on the thread's stack.
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                                   \
-    __has_feature(undefined_behavior_sanitizer)
-#define ENGINE_SANITIZED 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define ENGINE_SANITIZED 1
-#endif
-
-size_t engine_stack(size_t bytes) {
-#ifdef ENGINE_SANITIZED
-    (void)bytes;
-    return SANITIZER_STACK;
-#else
-    return bytes;
-#endif
-}
+enum { WORKER_STACK = 512 * 1024, WAIT_LOOK_MS = 100 };
 
 static void with_lock(engine *e) {
     pthread_mutex_lock(&e->lock);
@@ -163,17 +142,9 @@ static void *work(void *p) {
 }
 
 static int start_thread(task *t) {
-    pthread_attr_t attr;
-    sigset_t all, before;
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, engine_stack(WORKER_STACK));
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
     t->own_thread = true;
-    int failed = pthread_create(&t->worker, &attr, work, t);
+    int failed = thread_start(&t->worker, WORKER_STACK, work, t);
     if (failed) t->own_thread = false;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attr);
     return failed;
 }
 

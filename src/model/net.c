@@ -3,29 +3,15 @@
 // Everything of libcurl that belongs to the multi handle happens here; callers reach it through an inbox.
 // Whatever the transfers do, nothing here waits but for epoll.
 #include "model/net_int.h"
+#include <deputy/thread.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define NET_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define NET_SANITIZED 1
-#endif
-#endif
-
-enum : size_t {
-#ifdef NET_SANITIZED
-    NET_STACK = (size_t)8 << 20,
-#else
-    NET_STACK = (size_t)512 << 10, // several times what libcurl and OpenSSL use
-#endif
-};
-enum { EVENTS = 64 }; // of one look at epoll
+enum : size_t { NET_STACK = (size_t)512 << 10 }; // several times what libcurl and OpenSSL use
+enum { EVENTS = 64 };                            // of one look at epoll
 
 typedef struct {
     net_transfer *first, *last;
@@ -306,28 +292,13 @@ static void *thread_main(void *ctx) {
 
 // --- Life ------------------------------------------------------------------------------------------------
 
-static int start_thread(model_net *n) {
-    pthread_attr_t attr;
-    int bad = pthread_attr_init(&attr);
-    if (bad) return bad;
-    bad = pthread_attr_setstacksize(&attr, NET_STACK);
-    // The thread inherits the mask: a signal is for the threads of the program.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (!bad) bad = pthread_create(&n->thread, &attr, thread_main, n);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attr);
-    return bad;
-}
-
 static dep_status start_locked(model_net *n, dep_err *err) {
     TRY(curl_load(NULL, &n->curl, err));
     n->epoll = epoll_create1(EPOLL_CLOEXEC);
     n->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     struct epoll_event e = {.events = EPOLLIN, .data.fd = n->wake};
     int bad = n->epoll < 0 || n->wake < 0 || epoll_ctl(n->epoll, EPOLL_CTL_ADD, n->wake, &e) < 0 ? errno : 0;
-    if (!bad) bad = start_thread(n);
+    if (!bad) bad = thread_start(&n->thread, NET_STACK, thread_main, n);
     if (!bad) {
         n->started = true;
         return DEP_OK;

@@ -1,7 +1,7 @@
 // pipe: see the header. Blocks of the batches' arenas are kept and used again: a file's texts are gone as
 // soon as it is packed, and asking the system for fresh pages each time costs as much as folding does.
 #include "search/pipe.h"
-#include <pthread.h>
+#include <deputy/thread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -141,7 +141,7 @@ dep_status pipe_new(arena *scratch, size_t files, slabs *to, uint32_t *pairs, pi
         return err_set(err, DEP_ERR_NOMEM, "out of memory");
     }
     p->threaded = files >= THREAD_FILES && sysconf(_SC_NPROCESSORS_ONLN) > 1 &&
-                  pthread_create(&p->thread, NULL, work, p) == 0;
+                  thread_start(&p->thread, 0, work, p) == 0;
     arena_defer(scratch, pipe_end, p);
     *ret = p;
     return DEP_OK;

@@ -1,0 +1,9 @@
+// thread: starting one, the same way everywhere.
+#pragma once
+#include <pthread.h>
+#include <stddef.h>
+
+// Starts run(ctx) on a thread that gets no signals: those are for the thread that a person talks to. stack:
+// bytes it needs, or 0 for the system's; a build with sanitizers takes more. The caller joins it. Returns 0
+// or an errno number.
+[[nodiscard]] int thread_start(pthread_t *ret, size_t stack, void *(*run)(void *ctx), void *ctx);

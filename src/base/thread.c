@@ -1,0 +1,38 @@
+// thread: see the header.
+#include <deputy/thread.h>
+#include <signal.h>
+
+// The run-time support of each sanitizer wants much memory of each thread, part of it on the thread's stack.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                                   \
+    __has_feature(memory_sanitizer) || __has_feature(undefined_behavior_sanitizer)
+#define THREAD_SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define THREAD_SANITIZED 1
+#endif
+
+static size_t with_sanitizer(size_t stack) {
+#ifdef THREAD_SANITIZED
+    enum : size_t { LEAST = (size_t)16 << 20 };
+    return stack && stack < LEAST ? LEAST : stack;
+#else
+    return stack;
+#endif
+}
+
+int thread_start(pthread_t *ret, size_t stack, void *(*run)(void *ctx), void *ctx) {
+    pthread_attr_t attr;
+    int bad = pthread_attr_init(&attr);
+    if (bad) return bad;
+    if (stack) bad = pthread_attr_setstacksize(&attr, with_sanitizer(stack));
+    // A thread inherits the mask of the one that starts it.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (!bad) bad = pthread_create(ret, &attr, run, ctx);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attr);
+    return bad;
+}

@@ -1,0 +1,54 @@
+// What a thread gets: its argument, no signals, and the stack that was asked for.
+#include "support/support.h"
+#include <deputy/thread.h>
+#include <signal.h>
+
+typedef struct {
+    sigset_t blocked;
+    size_t stack;
+} seen;
+
+static void *look(void *ctx) {
+    seen *s = ctx;
+    pthread_attr_t attr;
+    pthread_sigmask(SIG_BLOCK, NULL, &s->blocked);
+    if (pthread_getattr_np(pthread_self(), &attr) == 0) {
+        pthread_attr_getstacksize(&attr, &s->stack);
+        pthread_attr_destroy(&attr);
+    }
+    return s;
+}
+
+static void test_base_thread__it_gets_no_signals_and_the_caller_keeps_its_own(void **state) {
+    (void)state;
+    seen s = {0};
+    sigset_t before, after;
+    pthread_t t;
+    void *ret;
+    pthread_sigmask(SIG_BLOCK, NULL, &before);
+    assert_int_equal(thread_start(&t, 0, look, &s), 0);
+    assert_int_equal(pthread_join(t, &ret), 0);
+    assert_ptr_equal(ret, &s);
+    assert_true(sigismember(&s.blocked, SIGINT) && sigismember(&s.blocked, SIGTERM));
+    pthread_sigmask(SIG_BLOCK, NULL, &after);
+    assert_int_equal(sigismember(&before, SIGINT), sigismember(&after, SIGINT));
+}
+
+static void test_base_thread__it_has_the_stack_that_it_needs(void **state) {
+    (void)state;
+    seen s = {0};
+    pthread_t t;
+    assert_int_equal(thread_start(&t, (size_t)256 << 10, look, &s), 0);
+    assert_int_equal(pthread_join(t, NULL), 0);
+    assert_true(s.stack >= (size_t)256 << 10);
+    // Less than a thread can have is said, not run.
+    assert_int_not_equal(thread_start(&t, (size_t)-1 / 2, look, &s), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_base_thread__it_gets_no_signals_and_the_caller_keeps_its_own),
+        cmocka_unit_test(test_base_thread__it_has_the_stack_that_it_needs),
+    };
+    return cmocka_run_group_tests_name("base_thread", tests, NULL, NULL);
+}
