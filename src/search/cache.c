@@ -47,6 +47,7 @@ struct search_cache {
     pthread_mutex_t lock;
     entry *entries;
     watcher *watch;
+    pool *pool;
     uint64_t uses;
     size_t max_bytes, max_entries;
     size_t watch_worth; // see WATCH_WORTH
@@ -74,6 +75,7 @@ static void cache_free(void *p) {
         entry_free(c, e);
     }
     watch_free(c->watch);
+    pool_free(c->pool);
     pthread_mutex_destroy(&c->lock);
     free(c);
 }
@@ -81,11 +83,13 @@ static void cache_free(void *p) {
 search_cache *search_cache_new_with(arena *a, size_t max_bytes, size_t max_entries) {
     search_cache *c = calloc(1, sizeof *c);
     watcher *w = c ? watch_new() : NULL;
-    if (!w) {
+    pool *p = w ? pool_new(SEARCH_POOL_BYTES) : NULL;
+    if (!p) {
+        watch_free(w);
         free(c);
         return NULL;
     }
-    *c = (search_cache){.watch = w, .max_bytes = max_bytes, .max_entries = max_entries};
+    *c = (search_cache){.watch = w, .pool = p, .max_bytes = max_bytes, .max_entries = max_entries};
     pthread_mutex_init(&c->lock, NULL);
     arena_defer(a, cache_free, c);
     return c;
@@ -95,6 +99,10 @@ search_cache *search_cache_new(arena *a) {
     search_cache *c = search_cache_new_with(a, SEARCH_CACHE_BYTES, SEARCH_CACHE_CORPORA);
     if (c) c->watch_worth = WATCH_WORTH;
     return c;
+}
+
+pool *search_cache_pool(search_cache *c) {
+    return c->pool;
 }
 
 void search_cache_blind(search_cache *c) {

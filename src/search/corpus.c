@@ -447,6 +447,7 @@ dep_status search_open_with(const search_space *space, const search_limits *limi
                          .limits = *limits,
                          .ask = space->cancelled,
                          .ctx = space->ctx,
+                         .pool = space->cache ? search_cache_pool(space->cache) : NULL,
                          .notice = notice ? str_z(notice) : (str){0}};
     *ret = c;
     return DEP_OK;

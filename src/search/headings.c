@@ -432,20 +432,19 @@ static size_t entity(str s, size_t i, char *ret) {
     return 0;
 }
 
-str heading_title(arena *a, str text, const heading *h) {
-    str raw = str_sub(text, h->at, (size_t)h->at + h->n);
-    if (!h->html) raw = without_tail(raw);
+str heading_title(arena *a, str raw, bool html) {
+    if (!html) raw = without_tail(raw);
     buf b = buf_new(a, 0);
     bool blank = false;
     for (size_t i = 0; i < raw.n && b.n < (size_t)HEADING_CHARS * 16;) {
         char c = raw.p[i];
         size_t step = 1;
-        if (h->html && c == '<') {
+        if (html && c == '<') {
             size_t close = str_chr(str_sub(raw, i, raw.n), '>');
             i = close == SIZE_MAX ? raw.n : i + close + 1;
             continue;
         }
-        if (h->html && c == '&') {
+        if (html && c == '&') {
             size_t n = entity(raw, i, &c);
             if (n) step = n;
         }

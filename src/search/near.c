@@ -7,26 +7,37 @@
 #include <deputy/utf8.h>
 #include <stdlib.h>
 
-enum {
-    CANDIDATES = 512,    // slots for the different words found near one
-    ASK_BYTES = 1 << 20, // between two questions whether to stop
-};
-
 // Of a word like one that stands somewhere, against that.
 static const double NEAR_WEIGHT = 0.8;
 
 typedef struct {
     str text;
-    uint32_t count;
+    uint32_t count; // 0: free
 } candidate;
+
+// Open addressing, at most half full.
+typedef struct {
+    candidate *p;
+    size_t n, cap;
+    bool too_many;
+} candidates;
 
 typedef struct {
     uint16_t term;
     str text, head, tail, swapped; // swapped: the two letters where head and tail meet, exchanged
     uint32_t chars[NEAR_CHARS_MAX];
-    size_t n_chars, n;
-    candidate *found; // open addressing
+    size_t n_chars;
 } misspelt;
+
+// What is looked for of each: pieces are terms of a scan, three a word.
+enum { HEAD, TAIL, SWAPPED, PIECES };
+
+typedef struct {
+    crew *crew;
+    misspelt words[NEAR_TERMS_MAX];
+    size_t n;
+    candidates *found; // by worker, then word
+} search;
 
 // --- Which words ---
 
@@ -45,7 +56,14 @@ static bool spells(str text, uint32_t *chars, size_t *n) {
 // On how many lines each term stands, parts of longer words left out.
 static uint32_t *count_lines(arena *a, const term_list *terms, const scan_result *scan) {
     uint32_t *lines = NEW_N(a, uint32_t, terms->n);
-    for (vec_each(const term_hit, h, &scan->hits)) lines[h->term] += h->whole || h->start || h->forms;
+    for (size_t c = 0; c < scan->n_chunks; c++) {
+        const scan_chunk *in = &scan->chunks[c];
+        for (size_t i = 0; i < in->n; i++)
+            for (size_t k = 0; k < in->lines[i].n; k++) {
+                const term_hit *h = &in->hits[in->lines[i].first + k];
+                lines[h->term] += h->whole || h->start || h->forms;
+            }
+    }
     return lines;
 }
 
@@ -65,7 +83,6 @@ static misspelt prepare(arena *a, uint16_t number, str text, const uint32_t *cha
     m.swapped = str_fmt(a, STR_FMT STR_FMT STR_FMT STR_FMT, STR_ARG(str_sub(text, 0, before)),
                         STR_ARG(str_sub(text, at, after)), STR_ARG(str_sub(text, before, at)),
                         STR_ARG(str_sub(text, after, text.n)));
-    m.found = NEW_N(a, candidate, CANDIDATES);
     return m;
 }
 
@@ -115,56 +132,86 @@ static str word_around(str s, size_t at, size_t end) {
     return str_sub(s, at, end);
 }
 
-static void note(misspelt *m, str word) {
+static candidate *slot_of(const candidates *c, str word) {
     uint32_t h = 2166136261u;
     for (size_t i = 0; i < word.n; i++) h = (h ^ (unsigned char)word.p[i]) * 16777619u;
-    // At most three quarters full: the first words found stay.
     for (size_t i = h;; i++) {
-        candidate *c = &m->found[i % CANDIDATES];
-        if (c->count == 0) {
-            if (m->n >= CANDIDATES / 4 * 3) return;
-            m->n++;
-            c->text = word;
-        } else if (!str_eq(c->text, word)) {
-            continue;
-        }
-        if (c->count < UINT32_MAX) c->count++;
+        candidate *at = &c->p[i & (c->cap - 1)];
+        if (at->count == 0 || str_eq(at->text, word)) return at;
+    }
+}
+
+static void note(arena *a, candidates *c, str word, uint32_t count) {
+    if (c->n == NEAR_FOUND_MAX) {
+        c->too_many = true;
         return;
     }
+    if (c->n * 2 >= c->cap) {
+        candidates more = {.n = c->n, .cap = c->cap ? c->cap * 2 : 64};
+        more.p = NEW_N(a, candidate, more.cap);
+        for (size_t i = 0; i < c->cap; i++)
+            if (c->p[i].count) *slot_of(&more, c->p[i].text) = c->p[i];
+        *c = more;
+    }
+    candidate *at = slot_of(c, word);
+    c->n += at->count == 0;
+    at->text = word;
+    at->count = count < UINT32_MAX - at->count ? at->count + count : UINT32_MAX;
 }
 
-// Words of s with `piece` at their begin (or end) that are one edit from the misspelt one. A word that has
-// both halves is noted for the first one alone.
-static void look(misspelt *m, str s, str piece, bool at_end) {
-    for (size_t at = 0; s.n - at >= piece.n;) {
-        const char *p = memmem(s.p + at, s.n - at, piece.p, piece.n);
-        if (!p) return;
-        size_t here = (size_t)(p - s.p), end = here + piece.n;
-        at = here + 1;
-        // Most candidates fall here: a letter stands where the word should begin or end.
-        char beside = at_end ? (end < s.n ? s.p[end] : ' ') : (here ? s.p[here - 1] : ' ');
-        if (beside >= 'a' && beside <= 'z') continue;
-        str word = word_around(s, here, end);
-        if (word.n + 4 < m->text.n || word.n > m->text.n + 4) continue;
-        if (at_end ? !str_ends(word, piece) || str_starts(word, m->head) : !str_starts(word, piece)) continue;
-        uint32_t chars[NEAR_CHARS_MAX + 1];
-        size_t n = 0;
-        for (size_t i = 0; i < word.n && n <= NEAR_CHARS_MAX;) chars[n++] = utf8_next(word, &i);
-        if (n <= NEAR_CHARS_MAX && is_one_edit(m->chars, m->n_chars, chars, n)) note(m, word);
-    }
+static bool is_near(const misspelt *m, str word) {
+    if (word.n + 4 < m->text.n || word.n > m->text.n + 4) return false;
+    uint32_t chars[NEAR_CHARS_MAX + 1];
+    size_t n = 0;
+    for (size_t i = 0; i < word.n && n <= NEAR_CHARS_MAX;) chars[n++] = utf8_next(word, &i);
+    return n <= NEAR_CHARS_MAX && is_one_edit(m->chars, m->n_chars, chars, n);
 }
 
-static void look_in_file(misspelt *m, str s) {
-    look(m, s, m->head, false);
-    look(m, s, m->tail, true);
-    for (size_t at = 0; s.n - at >= m->swapped.n;) {
-        const char *p = memmem(s.p + at, s.n - at, m->swapped.p, m->swapped.n);
-        if (!p) return;
-        size_t here = (size_t)(p - s.p);
-        at = here + m->swapped.n;
-        str word = word_around(s, here, at);
-        if (str_eq(word, m->swapped) && !str_eq(word, m->text)) note(m, word);
+static str piece_of(const misspelt *m, size_t kind) {
+    return kind == HEAD ? m->head : kind == TAIL ? m->tail : m->swapped;
+}
+
+// A piece stands at `at`: a word with it at its begin (or end) may be one edit from the misspelt one. A word
+// that has both halves is noted for the first one alone.
+static void look(void *ctx, size_t worker, const corpus_file *f, uint16_t term, uint32_t at) {
+    search *all = ctx;
+    const misspelt *m = &all->words[term / PIECES];
+    size_t kind = term % PIECES;
+    str s = f->folded, piece = piece_of(m, kind);
+    size_t end = at + piece.n;
+    // Most places fall here: a letter stands where the word should begin or end.
+    char before = at ? s.p[at - 1] : ' ', after = end < s.n ? s.p[end] : ' ';
+    if (kind != TAIL && before >= 'a' && before <= 'z') return;
+    if (kind != HEAD && after >= 'a' && after <= 'z') return;
+    str word = word_around(s, at, end);
+    if (kind == HEAD && !str_starts(word, piece)) return;
+    if (kind == TAIL && (!str_ends(word, piece) || str_starts(word, m->head))) return;
+    if (kind == SWAPPED ? str_eq(word, piece) && !str_eq(word, m->text) : is_near(m, word))
+        note(crew_arena(all->crew, worker), &all->found[worker * all->n + term / PIECES], word, 1);
+}
+
+static dep_status find_words(arena *a, search *all, const selected_file *files, size_t n,
+                             const search_corpus *c, dep_err *err) {
+    term_list pieces = {.n = all->n * PIECES, .asked = all->n * PIECES};
+    pieces.p = NEW_N(a, term, pieces.n);
+    for (size_t i = 0; i < pieces.n; i++) {
+        str text = piece_of(&all->words[i / PIECES], i % PIECES);
+        pieces.p[i] = (term){.text = text, .stem = text, .kind = TERM_TEXT, .as = (uint16_t)i};
     }
+    all->found = NEW_N(a, candidates, crew_size(all->crew) * all->n);
+    return scan_places(a, all->crew, &pieces, files, n, c, look, all, err);
+}
+
+// What all workers found near one word.
+static candidates merge(arena *a, const search *all, size_t word) {
+    candidates sum = {0};
+    for (size_t w = 0; w < crew_size(all->crew); w++) {
+        const candidates *c = &all->found[w * all->n + word];
+        sum.too_many = sum.too_many || c->too_many;
+        for (size_t i = 0; i < c->cap; i++)
+            if (c->p[i].count) note(a, &sum, c->p[i].text, c->p[i].count);
+    }
+    return sum;
 }
 
 // --- Adding ---
@@ -175,64 +222,63 @@ static int by_count(const void *a, const void *b) {
     return str_cmp(x->text, y->text);
 }
 
-// The commonest ones, unless the commonest is a stop word: then that was meant, and it says nothing.
-static size_t choose(misspelt *m, uint32_t own) {
+// The commonest ones come to the front, and are counted: none when the commonest is a stop word. Then that
+// was meant, and it says nothing.
+static size_t choose(candidates *c, uint32_t own) {
     size_t n = 0;
-    for (size_t i = 0; i < CANDIDATES; i++)
-        if (m->found[i].count) m->found[n++] = m->found[i];
-    if (n > 1) qsort(m->found, n, sizeof *m->found, by_count);
-    if (n == 0 || term_is_stop_word(m->found[0].text)) return 0;
+    for (size_t i = 0; i < c->cap; i++)
+        if (c->p[i].count) c->p[n++] = c->p[i];
+    if (n > 1) qsort(c->p, n, sizeof *c->p, by_count);
+    if (n == 0 || c->too_many || term_is_stop_word(c->p[0].text)) return 0;
     size_t kept = 0;
-    while (kept < n && kept < NEAR_WORDS_MAX && m->found[kept].count > own &&
-           m->found[kept].count >= m->found[0].count / NEAR_SHARE)
+    while (kept < n && kept < NEAR_WORDS_MAX && c->p[kept].count > own &&
+           c->p[kept].count >= c->p[0].count / NEAR_SHARE)
         kept++;
     return kept;
 }
 
-static void append(arena *a, term_list *terms, const misspelt *m, size_t chosen, double weight) {
-    for (size_t i = 0; i < chosen; i++) {
-        if (term_is_stop_word(m->found[i].text)) continue;
-        term_list one = {0};
-        terms_parse(a, m->found[i].text, &one);
-        if (one.n != 1 || one.p[0].kind != TERM_WORD) continue;
-        one.p[0].as = m->term;
-        one.p[0].near = true;
-        one.p[0].weight = weight;
-        terms->p[terms->n++] = one.p[0];
+static void append(arena *a, term_list *terms, str word, uint16_t as, double weight) {
+    term_list one = {0};
+    terms_parse(a, word, &one);
+    if (term_is_stop_word(word) || one.n != 1 || one.p[0].kind != TERM_WORD) return;
+    one.p[0].as = as;
+    one.p[0].near = true;
+    one.p[0].weight = weight;
+    terms->p[terms->n++] = one.p[0];
+}
+
+static void pick(arena *a, search *all, const term_list *terms, const uint32_t *lines) {
+    for (size_t t = 0; t < terms->asked && all->n < NEAR_TERMS_MAX; t++) {
+        uint32_t chars[NEAR_CHARS_MAX];
+        size_t n;
+        if (terms->p[t].kind != TERM_WORD || lines[t] >= NEAR_BELOW) continue;
+        if (spells(terms->p[t].text, chars, &n))
+            all->words[all->n++] = prepare(a, (uint16_t)t, terms->p[t].text, chars, n);
     }
 }
 
-bool near_add(arena *a, const selected_file *files, size_t n, const search_corpus *c, scan_result *scan,
-              term_list *terms) {
-    misspelt *list = NEW_N(a, misspelt, NEAR_TERMS_MAX);
-    size_t n_list = 0, since_asked = 0;
+dep_status near_add(arena *a, crew *crew, const selected_file *files, size_t n, const search_corpus *c,
+                    const scan_result *scan, term_list *terms, bool *added, dep_err *err) {
+    search *all = NEW(a, search);
     const uint32_t *lines = count_lines(a, terms, scan);
-    for (size_t t = 0; t < terms->asked && n_list < NEAR_TERMS_MAX; t++) {
-        uint32_t chars[NEAR_CHARS_MAX];
-        size_t n_chars;
-        if (terms->p[t].kind != TERM_WORD || lines[t] >= NEAR_BELOW) continue;
-        if (spells(terms->p[t].text, chars, &n_chars))
-            list[n_list++] = prepare(a, (uint16_t)t, terms->p[t].text, chars, n_chars);
-    }
-    if (n_list == 0) return false;
-    for (size_t i = 0; i < n; i++) {
-        str s = files[i].file->folded;
-        since_asked += s.n + ASK_BYTES / 64;
-        if (since_asked >= ASK_BYTES) {
-            since_asked = 0;
-            scan->cancelled = c->ask && c->ask(c->ctx);
-            if (scan->cancelled) return false;
-        }
-        for (size_t k = 0; k < n_list; k++) look_in_file(&list[k], s);
-    }
+    all->crew = crew;
+    *added = false;
+    pick(a, all, terms, lines);
+    if (all->n == 0 || crew_stopped(crew)) return DEP_OK;
+    TRY(find_words(a, all, files, n, c, err));
+    if (crew_stopped(crew)) return DEP_OK;
     size_t before = terms->n;
-    term *all = NEW_N(a, term, terms->n + n_list * NEAR_WORDS_MAX);
-    memcpy(all, terms->p, terms->n * sizeof *all);
-    terms->p = all;
-    for (size_t k = 0; k < n_list; k++) {
+    term *more = NEW_N(a, term, terms->n + all->n * NEAR_WORDS_MAX);
+    memcpy(more, terms->p, terms->n * sizeof *more);
+    terms->p = more;
+    for (size_t k = 0; k < all->n; k++) {
         // A word that is nowhere was surely meant to be another one.
-        uint32_t own = lines[list[k].term];
-        append(a, terms, &list[k], choose(&list[k], own), own ? NEAR_WEIGHT : 1);
+        uint32_t own = lines[all->words[k].term];
+        candidates found = merge(a, all, k);
+        size_t chosen = choose(&found, own);
+        for (size_t i = 0; i < chosen; i++)
+            append(a, terms, found.p[i].text, all->words[k].term, own ? NEAR_WEIGHT : 1);
     }
-    return terms->n > before;
+    *added = terms->n > before;
+    return DEP_OK;
 }

@@ -1,28 +1,19 @@
 // pipe: see the header. Blocks of the batches' arenas are kept and used again: a file's texts are gone as
 // soon as it is packed, and asking the system for fresh pages each time costs as much as folding does.
 #include "search/pipe.h"
+#include "search/pool.h"
 #include <deputy/thread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { THREAD_FILES = 64, KEPT_BLOCKS = 12 };
+enum { THREAD_FILES = 64 };
+enum : size_t { POOL_BYTES = (size_t)16 << 20 };
 // Of every so many bytes a part is counted: enough to tell rare pairs from common ones.
 enum { SAMPLE_EACH = 1024, SAMPLE = 128 };
 
-typedef struct {
-    size_t n;
-    alignas(16) char bytes[];
-} kept_block;
-
-// Of one arena.
-typedef struct {
-    kept_block *blocks[KEPT_BLOCKS];
-    size_t n;
-} recycler;
-
 struct pipeline {
     pipe_batch batches[PIPE_BATCHES];
-    recycler recyclers[PIPE_BATCHES];
+    pool *pool;                 // of the batches' arenas
     size_t handed, done, taken; // batches so far
     slabs *to;
     uint32_t *pairs;
@@ -32,31 +23,6 @@ struct pipeline {
     pthread_mutex_t lock;
     pthread_cond_t more, ready;
 };
-
-// --- Memory ---
-
-static void *recycled(void *ctx, size_t n) {
-    recycler *r = ctx;
-    for (size_t i = 0; i < r->n; i++) {
-        kept_block *b = r->blocks[i];
-        if (b->n < n || b->n / 4 > n) continue;
-        r->blocks[i] = r->blocks[--r->n];
-        return b->bytes;
-    }
-    kept_block *b = malloc(sizeof *b + n);
-    if (!b) return NULL;
-    b->n = n;
-    return b->bytes;
-}
-
-static void recycle(void *ctx, void *p) {
-    recycler *r = ctx;
-    kept_block *b = (kept_block *)((char *)p - offsetof(kept_block, bytes));
-    if (r->n < KEPT_BLOCKS && b->n <= (size_t)1 << 20)
-        r->blocks[r->n++] = b;
-    else
-        free(b);
-}
 
 // --- The work ---
 
@@ -112,10 +78,8 @@ static void pipe_end(void *ctx) {
         pthread_mutex_unlock(&p->lock);
         pthread_join(p->thread, NULL);
     }
-    for (size_t i = 0; i < PIPE_BATCHES; i++) {
-        arena_free(p->batches[i].a);
-        for (size_t k = 0; k < p->recyclers[i].n; k++) free(p->recyclers[i].blocks[k]);
-    }
+    for (size_t i = 0; i < PIPE_BATCHES; i++) arena_free(p->batches[i].a);
+    pool_free(p->pool);
     pthread_cond_destroy(&p->more);
     pthread_cond_destroy(&p->ready);
     pthread_mutex_destroy(&p->lock);
@@ -130,9 +94,10 @@ dep_status pipe_new(arena *scratch, size_t files, slabs *to, uint32_t *pairs, pi
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->more, NULL);
     pthread_cond_init(&p->ready, NULL);
-    bool whole = true;
+    p->pool = pool_new(POOL_BYTES);
+    bool whole = p->pool;
+    arena_source source = pool_source(p->pool);
     for (size_t i = 0; i < PIPE_BATCHES; i++) {
-        arena_source source = {recycled, recycle, &p->recyclers[i]};
         p->batches[i].a = arena_new_from(&source, false);
         whole = whole && p->batches[i].a;
     }

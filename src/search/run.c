@@ -1,7 +1,7 @@
 // run: answers one query from a corpus: selects files, scans, ranks, and makes the hits with their heading
 // trail, the totals and the cuts. What the answer holds is copied into the caller's arena; everything else
 // lives in a scratch arena of this call, so that any number of threads may ask one corpus.
-#include "search/search_int.h"
+#include "search/scan_int.h"
 #include <deputy/file.h>
 #include <deputy/utf8.h>
 #include <stdlib.h>
@@ -77,15 +77,13 @@ static void select_files(run *r) {
 static str trail(arena *a, const corpus_file *f, uint32_t line) {
     uint32_t at = corpus_section(f, line), chain[HEADING_LEVELS + 1];
     // A heading is not above itself.
-    if (at && line <= f->heads[at - 1].last) at = f->heads[at - 1].parent;
+    if (at && line < f->heads[at - 1].body) at = f->heads[at - 1].parent;
     size_t n = 0;
     for (; at && n < HEADING_LEVELS; at = f->heads[at - 1].parent) chain[n++] = at;
     buf b = buf_new(a, 0);
     while (n) {
-        heading h = f->heads[chain[--n] - 1];
-        str text = corpus_text(a, f, h.at, (size_t)h.at + h.n);
-        h.at = 0;
-        str title = heading_title(a, text, &h);
+        const corpus_head *h = &f->heads[chain[--n] - 1];
+        str title = heading_title(a, corpus_text(a, f, h->at, (size_t)h->at + h->n), h->html);
         if (title.n == 0) continue;
         if (b.n) buf_add(&b, S(" > "));
         buf_add(&b, title);
@@ -101,29 +99,33 @@ static str cut_start(arena *a, str line) {
 }
 
 static void add_context(arena *a, const corpus_file *f, uint32_t line, size_t context, search_hit *hit) {
-    size_t before = context < line ? context : line, left = f->n_lines - 1 - line,
-           after = context < left ? context : left;
-    str *lines = NEW_N(a, str, before + after);
-    for (size_t i = 0; i < before; i++)
-        lines[i] = cut_start(a, corpus_original(a, f, line - (uint32_t)(before - i)));
-    for (size_t i = 0; i < after; i++)
-        lines[before + i] = cut_start(a, corpus_original(a, f, line + 1 + (uint32_t)i));
-    hit->before = lines;
-    hit->n_before = before;
-    hit->after = lines + before;
-    hit->n_after = after;
+    strs before = {0}, after = {0};
+    for (uint32_t at = line; at && before.n < context;) {
+        at = corpus_line_start(f, 0, at - 1);
+        vec_push(a, &before, cut_start(a, corpus_original(a, f, at)));
+    }
+    for (size_t i = 0; i < before.n / 2; i++) {
+        str s = before.p[i];
+        before.p[i] = before.p[before.n - 1 - i];
+        before.p[before.n - 1 - i] = s;
+    }
+    for (uint32_t at = corpus_next_line(f, line); at < f->folded.n && after.n < context;
+         at = corpus_next_line(f, at))
+        vec_push(a, &after, cut_start(a, corpus_original(a, f, at)));
+    hit->before = before.p;
+    hit->n_before = before.n;
+    hit->after = after.p;
+    hit->n_after = after.n;
 }
 
-static void add_hit(const run *r, arena *a, const scan_result *scan, const ranked_line *ranked,
-                    search_result *ret) {
-    const line_hit *l = &scan->lines.p[ranked->line];
+static void add_hit(const run *r, arena *a, const ranked_line *ranked, search_result *ret) {
+    const line_hit *l = ranked->line;
     const selected_file *in = &r->files[l->file];
-    const term_hit *match = &scan->hits.p[l->first + ranked->best];
-    str text = cut_around(r->scratch, corpus_original(r->scratch, in->file, l->line), match->at);
+    str text = cut_around(r->scratch, corpus_original(r->scratch, in->file, l->line), ranked->best->at);
     search_hit hit = {
         .source = str_dup(a, r->c->sources[in->name->source]),
         .path = str_dup(a, in->name->path),
-        .line = l->line + 1,
+        .line = corpus_line_number(in->file, l->line) + 1,
         .text = str_dup(a, text),
         .heading = str_dup(a, trail(r->scratch, in->file, l->line)),
         .score = ranked->score,
@@ -166,6 +168,12 @@ static void add_cuts(const run *r, arena *a, const scan_result *scan, search_res
 
 // --- The whole ---
 
+static size_t bytes_of(const run *r) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < r->n_files; i++) bytes += r->files[i].file->folded.n;
+    return bytes;
+}
+
 typedef struct {
     term_list terms;
     scan_result scan;
@@ -185,20 +193,24 @@ static dep_status find(run *r, found *f, dep_err *err) {
     TRY(find_source(r, err));
     TRY(compile_path(r, err));
     select_files(r);
-    scan_lines(r->scratch, &f->terms, r->files, r->n_files, r->c, &f->scan);
-    if (!f->scan.cancelled && near_add(r->scratch, r->files, r->n_files, r->c, &f->scan, &f->terms))
-        scan_lines(r->scratch, &f->terms, r->files, r->n_files, r->c, &f->scan);
+    crew *crew = crew_new(r->scratch, r->c->pool, bytes_of(r) / SCAN_PART_BYTES, r->c->ask, r->c->ctx);
+    TRY(scan_lines(r->scratch, crew, &f->terms, r->files, r->n_files, r->c, &f->scan, err));
+    bool more = false;
+    TRY(near_add(r->scratch, crew, r->files, r->n_files, r->c, &f->scan, &f->terms, &more, err));
+    if (more) TRY(scan_lines(r->scratch, crew, &f->terms, r->files, r->n_files, r->c, &f->scan, err));
     size_t limit = r->q->limit ? r->q->limit : SEARCH_LIMIT_DEFAULT;
-    if (limit > f->scan.lines.n) limit = f->scan.lines.n;
+    if (limit > f->scan.lines) limit = f->scan.lines;
     f->ranked = NEW_N(r->scratch, ranked_line, limit);
-    f->n_ranked = rank_lines(r->scratch, &f->terms, r->files, r->n_files, &f->scan, limit, f->ranked);
+    TRY(rank_lines(r->scratch, crew, &f->terms, r->files, r->n_files, &f->scan, limit, f->ranked,
+                   &f->n_ranked, err));
+    f->scan.cancelled = f->scan.cancelled || crew_stopped(crew);
     return DEP_OK;
 }
 
 static dep_status answer_caught(const run *r, arena *a, const found *f, search_result *ret, dep_err *err) {
     ARENA_CATCH(r->scratch, err);
     search_result result = {0};
-    for (size_t i = 0; i < f->n_ranked; i++) add_hit(r, a, &f->scan, &f->ranked[i], &result);
+    for (size_t i = 0; i < f->n_ranked; i++) add_hit(r, a, &f->ranked[i], &result);
     result.totals.files = f->scan.files;
     result.totals.bytes = f->scan.bytes;
     result.totals.matched_lines = f->scan.matched;
@@ -218,7 +230,9 @@ static dep_status answer(const run *r, arena *a, const found *f, search_result *
 }
 
 dep_status search_run(arena *a, search_corpus *c, const search_query *q, search_result *ret, dep_err *err) {
-    run r = {.c = c, .q = q, .scratch = arena_new()};
+    arena_source source = pool_source(c->pool);
+    run r = {.c = c, .q = q, .scratch = arena_new_from(&source, false)};
+    if (!r.scratch) return err_set(err, DEP_ERR_NOMEM, "out of memory");
     found f = {0};
     dep_status status = find(&r, &f, err);
     if (status == DEP_OK) status = answer(&r, a, &f, ret, err);

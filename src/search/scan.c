@@ -1,63 +1,68 @@
 // scan: the lines that hold a term, all terms in one pass over the resident folded text. Files that lie one
 // after the other in memory are one text to the kernel. For each term the kernel looks for the three bytes of
 // it that are rarest in the corpus; a place that it finds is compared, put into its line and counted there.
-// Which lines match and what is counted is defined by the scanner of the tests; this one gives the same.
+// Which lines match and what is counted is defined by the scanner of the tests; this one gives the same. The
+// files are divided into chunks, each of which is scanned by one thread.
 #include "search/scan_int.h"
-#include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
 
 enum {
     STEP_BYTES = 256 << 10, // between two questions whether to stop
     RUN_FILES = 64,         // likewise
     GAP_MAX = 128,          // bytes between two files that are run over
-    PART_BYTES = 4 << 20,   // less is not worth a thread
-    PARTS_MAX = 4,
-    JOIN_MS = 4, // between two questions whether to stop while others still scan
 };
+
+static_assert(SEARCH_TERMS_MAX + TERM_GRAMS_MAX + NEAR_TERMS_MAX * NEAR_WORDS_MAX <= UINT8_MAX,
+              "the terms of a line are counted in a byte");
 
 typedef struct {
     const term *t;
+    uint64_t first, mask; // the stem's first bytes, as many as fit in
     uint16_t number;
-    uint32_t window;   // where in the stem the window begins
+    uint16_t window;   // where in the stem the window begins
+    uint32_t serial;   // of the last line that has it
+    uint32_t index;    // of its hit there
     const char *ahead; // what begins before this has been counted
 } needle;
 
+// What one worker has found: the chunks it took, one after the other.
 typedef struct {
-    void *lines, *hits;
-} held_results;
-
-typedef struct crew crew;
+    pool *pool;
+    line_hit *lines;
+    term_hit *hits;
+    size_t n_lines, n_hits, cap_lines, cap_hits;
+} found_lines;
 
 typedef struct {
-    held_results *held;
-    scan_kernel *kernel;
+    size_t from, to; // files
+    size_t worker, first, n_lines;
+    size_t files, bytes, matched, expanded, unranked;
+} chunk;
+
+typedef struct {
     const selected_file *files;
     const search_corpus *c;
-    scan_result *ret;
+    scan_kernel *kernel;
+    crew *crew;
+    size_t worker;
     scan_tables tables;
     size_t n_terms;
     needle *needles; // by bucket
     uint16_t first[SCAN_BUCKETS + 1];
+    // What is done with a place: it is counted in its line, or shown to somebody.
+    found_lines *found;
+    scan_visit *visit;
+    void *visit_ctx;
+    chunk *chunk;
     // The line at hand.
     size_t file;
     const corpus_file *f;
-    uint32_t line;
-    size_t n_present;
-    uint16_t *present;
-    bool *seen;
-    term_hit *hits; // by term
-    bool exact;
-    size_t since_asked;
-    // Of several scanners, each of a part of the files: only the first asks whether to stop, the others hear
-    // it from there.
-    size_t from, to;
-    atomic_bool *stop;
-    bool asks;
-    scan_result own; // of the others
-    crew *crew;
-    pthread_t thread;
+    uint32_t line, line_end; // where it begins and ends
+    uint32_t serial;
+    term_hit *hits; // in found, or `spare` when there is no room
+    term_hit *spare;
+    uint16_t n_hits;
+    bool exact, sorted;
 } scanner;
 
 // --- Windows ---
@@ -98,9 +103,15 @@ static void admit(scan_tables *t, unsigned bucket, int place, unsigned byte) {
 
 // Terms with like windows share a bucket.
 static void fill_tables(scanner *s, const term_list *terms) {
-    for (size_t i = 0; i < terms->n; i++)
-        s->needles[i] = (needle){
-            .t = &terms->p[i], .number = (uint16_t)i, .window = rarest_window(s->c, terms->p[i].stem)};
+    for (size_t i = 0; i < terms->n; i++) {
+        str stem = terms->p[i].stem;
+        needle *d = &s->needles[i];
+        *d =
+            (needle){.t = &terms->p[i], .number = (uint16_t)i, .window = (uint16_t)rarest_window(s->c, stem)};
+        size_t n = stem.n < sizeof d->first ? stem.n : sizeof d->first;
+        memcpy(&d->first, stem.p, n);
+        memset(&d->mask, 0xFF, n);
+    }
     if (terms->n > SCAN_BUCKETS) qsort(s->needles, terms->n, sizeof *s->needles, by_window);
     for (unsigned b = 0; b < SCAN_BUCKETS; b++) {
         s->first[b] = (uint16_t)(terms->n * b / SCAN_BUCKETS);
@@ -121,135 +132,124 @@ static void fill_tables(scanner *s, const term_list *terms) {
 
 // --- Lines ---
 
-// Results grow to many megabytes: by realloc, which moves pages instead of copying, and hung on the arena.
-static void free_results(void *p) {
-    held_results *h = p;
-    free(h->lines);
-    free(h->hits);
-}
-
-static void *grow(void *p, size_t *cap, size_t size, bool *failed) {
-    size_t more = *cap ? *cap * 2 : 1024;
-    void *now = realloc(p, more * size);
-    if (!now) {
-        *failed = true;
-        return p;
-    }
-    *cap = more;
-    return now;
-}
-
-// Room for one line more and its hits.
-static bool make_room(scanner *s) {
-    scan_result *r = s->ret;
-    bool failed = false;
-    if (r->lines.n == r->lines.cap)
-        s->held->lines = r->lines.p = grow(r->lines.p, &r->lines.cap, sizeof *r->lines.p, &failed);
-    if (r->hits.cap - r->hits.n < s->n_present)
-        s->held->hits = r->hits.p = grow(r->hits.p, &r->hits.cap, sizeof *r->hits.p, &failed);
-    return !failed;
+// Where the hits of the next line go. Without room they are counted like those over the limit.
+static void begin_line(scanner *s, uint32_t line, uint32_t end) {
+    found_lines *f = s->found;
+    bool room =
+        f->n_lines < s->c->limits.lines &&
+        pool_grow(f->pool, (void **)&f->lines, &f->cap_lines, f->n_lines + 1, f->n_lines, sizeof *f->lines) &&
+        pool_grow(f->pool, (void **)&f->hits, &f->cap_hits, f->n_hits + s->n_terms, f->n_hits,
+                  sizeof *f->hits);
+    s->hits = room ? f->hits + f->n_hits : s->spare;
+    s->line = line;
+    s->line_end = end;
+    s->serial++;
+    s->n_hits = 0;
+    s->exact = false;
+    s->sorted = true;
 }
 
 // The line at hand is done.
 static void end_line(scanner *s) {
-    if (!s->n_present) return;
-    scan_result *ret = s->ret;
-    // Without memory for more, they are counted like those over the limit.
-    bool keep = ret->lines.n < s->c->limits.lines && make_room(s);
-    if (keep) {
-        ret->lines.p[ret->lines.n++] = (line_hit){.file = (uint32_t)s->file,
-                                                  .line = s->line,
-                                                  .first = (uint32_t)ret->hits.n,
-                                                  .n = (uint16_t)s->n_present,
-                                                  .exact = s->exact};
-    } else {
-        ret->unranked++;
-    }
+    if (!s->n_hits) return;
     if (s->exact)
-        ret->matched++;
+        s->chunk->matched++;
     else
-        ret->expanded++;
+        s->chunk->expanded++;
+    if (s->hits == s->spare) {
+        s->chunk->unranked++;
+        s->n_hits = 0;
+        return;
+    }
     // By number of the term.
-    for (size_t i = 1; i < s->n_present; i++) {
-        uint16_t t = s->present[i];
+    for (size_t i = 1; i < s->n_hits && !s->sorted; i++) {
+        term_hit h = s->hits[i];
         size_t k = i;
-        for (; k && s->present[k - 1] > t; k--) s->present[k] = s->present[k - 1];
-        s->present[k] = t;
+        for (; k && s->hits[k - 1].term > h.term; k--) s->hits[k] = s->hits[k - 1];
+        s->hits[k] = h;
     }
-    for (size_t i = 0; i < s->n_present; i++) {
-        if (keep) ret->hits.p[ret->hits.n++] = s->hits[s->present[i]];
-        s->seen[s->present[i]] = false;
-    }
-    s->n_present = 0;
-    s->exact = false;
+    found_lines *f = s->found;
+    uint32_t len = s->line_end - 1 - s->line;
+    f->lines[f->n_lines++] = (line_hit){.file = (uint32_t)s->file,
+                                        .line = s->line,
+                                        .first = (uint32_t)f->n_hits,
+                                        .n = (uint8_t)s->n_hits,
+                                        .exact = s->exact,
+                                        .len = (uint16_t)(len < LINE_LEN_MAX ? len : LINE_LEN_MAX)};
+    f->n_hits += s->n_hits;
+    s->n_hits = 0;
 }
 
 // Moves on to the line that holds the place `at` of the file.
-static void seek_line(scanner *s, uint32_t at) {
-    const uint32_t *starts = s->f->starts;
-    if (at < starts[s->line + 1]) return;
+static inline void seek_line(scanner *s, uint32_t at) {
+    if (at < s->line_end) return;
     end_line(s);
-    // The next ones first, in longer and longer steps, then between the last two.
-    uint32_t low = s->line + 1, step = 1, n = s->f->n_lines;
-    while (low + step < n && starts[low + step] <= at) {
-        low += step;
-        step *= 2;
-    }
-    uint32_t high = low + step < n ? low + step : n;
-    while (high - low > 1) {
-        uint32_t mid = low + (high - low) / 2;
-        if (starts[mid] <= at)
-            low = mid;
-        else
-            high = mid;
-    }
-    s->line = low;
+    uint32_t line = corpus_line_start(s->f, s->line_end, at);
+    begin_line(s, line, at + (uint32_t)corpus_line(s->f, at).n + 1);
 }
 
 static void enter_file(scanner *s, size_t file) {
     end_line(s);
     s->file = file;
     s->f = s->files[file].file;
-    s->line = 0;
+    begin_line(s, 0, 0);
+}
+
+// Does the whole term stand at p, where its stem does?
+static inline bool is_exact(const term *t, const char *p, size_t left) {
+    if (t->text.n == t->stem.n) return true;
+    return left >= t->text.n && memcmp(p + t->stem.n, t->text.p + t->stem.n, t->text.n - t->stem.n) == 0;
 }
 
 // A window of the needle stands at p.
-static void look_at(scanner *s, needle *d, const char *p) {
-    const term *t = d->t;
+static inline void look_at(scanner *s, needle *d, const char *p) {
     str text = s->f->folded;
     if ((size_t)(p - text.p) < d->window) return;
     p -= d->window;
-    size_t at = (size_t)(p - text.p);
-    if (text.n - at < t->stem.n || p < d->ahead || memcmp(p, t->stem.p, t->stem.n) != 0) return;
-    bool exact =
-        t->text.n == t->stem.n || (text.n - at >= t->text.n &&
-                                   memcmp(p + t->stem.n, t->text.p + t->stem.n, t->text.n - t->stem.n) == 0);
-    seek_line(s, (uint32_t)at);
-    term_hit hit = {.term = d->number, .at = (uint32_t)at - s->f->starts[s->line]};
-    term_hit *kept = &s->hits[d->number];
-    if (s->seen[d->number]) {
-        if (count_occurrence(t, text, at, exact, kept)) s->exact = s->exact || (exact && !t->near);
-    } else if (count_occurrence(t, text, at, exact, &hit)) {
-        *kept = hit;
-        s->seen[d->number] = true;
-        s->present[s->n_present++] = d->number;
-        s->exact = s->exact || (exact && !t->near);
+    uint64_t first;
+    memcpy(&first, p, sizeof first); // SLAB_TAIL
+    if ((first ^ d->first) & d->mask) return;
+    const term *t = d->t;
+    size_t at = (size_t)(p - text.p), left = text.n - at;
+    if (left < t->stem.n || p < d->ahead) return;
+    if (t->stem.n > sizeof first &&
+        memcmp(p + sizeof first, t->stem.p + sizeof first, t->stem.n - sizeof first) != 0)
+        return;
+    if (s->visit) {
+        d->ahead = p + 1;
+        s->visit(s->visit_ctx, s->worker, s->f, d->number, (uint32_t)at);
+        return;
     }
+    bool exact = is_exact(t, p, left);
     // A stem may overlap itself, and the whole term begin within what was only a stem.
     d->ahead = p + (exact ? t->text.n : 1);
+    seek_line(s, (uint32_t)at);
+    if (d->serial == s->serial) {
+        if (!count_occurrence(t, text, at, exact, &s->hits[d->index])) return;
+    } else {
+        term_hit hit = {.term = d->number, .at = (uint32_t)at - s->line};
+        if (!count_occurrence(t, text, at, exact, &hit)) return;
+        if (s->n_hits && s->hits[s->n_hits - 1].term > d->number) s->sorted = false;
+        d->serial = s->serial;
+        d->index = s->n_hits;
+        s->hits[s->n_hits++] = hit;
+    }
+    s->exact = s->exact || (exact && !t->near);
 }
 
 // --- Runs ---
 
 static void look_at_places(scanner *s, const char *base, const scan_place *places, size_t n) {
+    const char *end = s->f->folded.p + s->f->folded.n;
     for (size_t i = 0; i < n; i++) {
         const char *p = base + places[i].at;
-        while (p >= s->f->folded.p + s->f->folded.n) {
+        while (p >= end) {
             // Between two files, or before a later one of this run: the caller has cut the run at its last.
             if (p < s->files[s->file + 1].file->folded.p) break;
             enter_file(s, s->file + 1);
+            end = s->f->folded.p + s->f->folded.n;
         }
-        if (p >= s->f->folded.p + s->f->folded.n) continue;
+        if (p >= end) continue;
         for (unsigned found = places[i].buckets; found; found &= found - 1) {
             unsigned b = (unsigned)__builtin_ctz(found);
             for (size_t k = s->first[b]; k < s->first[b + 1]; k++) look_at(s, &s->needles[k], p);
@@ -257,16 +257,7 @@ static void look_at_places(scanner *s, const char *base, const scan_place *place
     }
 }
 
-static bool stop_asked(scanner *s, size_t bytes) {
-    s->since_asked += bytes;
-    if (s->since_asked < STEP_BYTES) return false;
-    s->since_asked = 0;
-    if (s->asks && s->c->ask && s->c->ask(s->c->ctx)) atomic_store(s->stop, true);
-    s->ret->cancelled = atomic_load(s->stop);
-    return s->ret->cancelled;
-}
-
-// Files [from, to) lie one after the other.
+// Files [from, to) lie one after the other. False: stopped.
 static bool scan_run(scanner *s, size_t from, size_t to) {
     const char *base = s->files[from].file->folded.p;
     const corpus_file *last = s->files[to - 1].file;
@@ -274,15 +265,18 @@ static bool scan_run(scanner *s, size_t from, size_t to) {
     scan_place places[SCAN_FOUND_MAX];
     for (size_t i = 0; i < s->n_terms; i++) s->needles[i].ahead = NULL;
     enter_file(s, from);
-    for (size_t at = 0; at < end;) {
-        size_t n = 0, step = end - at < STEP_BYTES ? end : at + STEP_BYTES, was = at;
+    for (size_t at = 0, asked = 0; at < end;) {
+        size_t n = 0, step = end - at < STEP_BYTES ? end : at + STEP_BYTES;
         at = s->kernel(&s->tables, base, at, step, places, &n);
         look_at_places(s, base, places, n);
-        if (stop_asked(s, at - was)) break;
+        if (at - asked < STEP_BYTES) continue;
+        asked = at;
+        if (crew_stops(s->crew, s->worker)) return false;
     }
     end_line(s);
-    // Many small files are looked at as often as few large ones.
-    return !s->ret->cancelled && !stop_asked(s, (to - from) * (STEP_BYTES / RUN_FILES));
+    for (size_t i = from; i < to; i++) s->chunk->bytes += s->files[i].file->bytes;
+    s->chunk->files += to - from;
+    return true;
 }
 
 static size_t run_end(const scanner *s, size_t from, size_t n) {
@@ -299,172 +293,109 @@ static size_t run_end(const scanner *s, size_t from, size_t n) {
     return to;
 }
 
-// No arena in here: this runs on any thread.
-static void scan_part(scanner *s) {
-    for (size_t from = s->from, to; from < s->to; from = to) {
-        to = run_end(s, from, s->to);
+// --- Chunks ---
+
+typedef struct {
+    scanner *workers;
+    VEC(chunk) chunks;
+} scanning;
+
+static dep_status scan_chunk_of(void *ctx, size_t worker, size_t i, dep_err *err) {
+    (void)err;
+    scanning *all = ctx;
+    scanner *s = &all->workers[worker];
+    chunk *c = s->chunk = &all->chunks.p[i];
+    c->worker = worker;
+    c->first = s->found->n_lines;
+    for (size_t from = c->from, to; from < c->to; from = to) {
+        to = run_end(s, from, c->to);
         if (!scan_run(s, from, to)) break;
-        for (size_t i = from; i < to; i++) s->ret->bytes += s->files[i].file->bytes;
-        s->ret->files += to - from;
     }
+    // A line that was begun when all was stopped.
+    end_line(s);
+    c->n_lines = s->found->n_lines - c->first;
+    return DEP_OK;
 }
 
-// --- Parts ---
-
-static void append(scanner *s, const scan_result *more) {
-    scan_result *r = s->ret;
-    size_t limit = s->c->limits.lines, room = limit > r->lines.n ? limit - r->lines.n : 0;
-    size_t lines = more->lines.n < room ? more->lines.n : room;
-    size_t hits = lines < more->lines.n ? more->lines.p[lines].first : more->hits.n;
-    bool failed = false;
-    while (!failed && r->lines.cap - r->lines.n < lines)
-        s->held->lines = r->lines.p = grow(r->lines.p, &r->lines.cap, sizeof *r->lines.p, &failed);
-    while (!failed && r->hits.cap - r->hits.n < hits)
-        s->held->hits = r->hits.p = grow(r->hits.p, &r->hits.cap, sizeof *r->hits.p, &failed);
-    if (failed) lines = hits = 0;
-    for (size_t i = 0; i < lines; i++) {
-        r->lines.p[r->lines.n + i] = more->lines.p[i];
-        r->lines.p[r->lines.n + i].first += (uint32_t)r->hits.n;
-    }
-    if (hits) memcpy(r->hits.p + r->hits.n, more->hits.p, hits * sizeof *r->hits.p);
-    r->lines.n += lines;
-    r->hits.n += hits;
-    r->unranked += more->unranked + (more->lines.n - lines);
-    r->matched += more->matched;
-    r->expanded += more->expanded;
-    r->files += more->files;
-    r->bytes += more->bytes;
-    r->cancelled = r->cancelled || more->cancelled;
-}
-
-// Counts the parts that other threads still scan.
-struct crew {
-    pthread_mutex_t lock;
-    pthread_cond_t done;
-    size_t running;
-};
-
-static void crew_begin(crew *c) {
-    pthread_condattr_t mono;
-    pthread_mutex_init(&c->lock, NULL);
-    pthread_condattr_init(&mono);
-    pthread_condattr_setclock(&mono, CLOCK_MONOTONIC);
-    pthread_cond_init(&c->done, &mono);
-    pthread_condattr_destroy(&mono);
-    c->running = 0;
-}
-
-static void *scan_aside(void *p) {
-    scanner *s = p;
-    scan_part(s);
-    pthread_mutex_lock(&s->crew->lock);
-    if (--s->crew->running == 0) pthread_cond_signal(&s->crew->done);
-    pthread_mutex_unlock(&s->crew->lock);
-    return NULL;
-}
-
-static bool start(scanner *s, crew *c) {
-    s->crew = c;
-    pthread_mutex_lock(&c->lock);
-    bool started = pthread_create(&s->thread, NULL, scan_aside, s) == 0;
-    c->running += started;
-    pthread_mutex_unlock(&c->lock);
-    return started;
-}
-
-// Waits for the other parts, and goes on asking.
-static void crew_end(crew *c, scanner *const *s, size_t started) {
-    pthread_mutex_lock(&c->lock);
-    while (c->running) {
-        struct timespec at;
-        clock_gettime(CLOCK_MONOTONIC, &at);
-        at.tv_nsec += JOIN_MS * 1000000L;
-        if (at.tv_nsec >= 1000000000L) at.tv_sec++, at.tv_nsec -= 1000000000L;
-        if (pthread_cond_timedwait(&c->done, &c->lock, &at) == 0) continue;
-        pthread_mutex_unlock(&c->lock);
-        if (s[0]->c->ask && s[0]->c->ask(s[0]->c->ctx)) atomic_store(s[0]->stop, true);
-        pthread_mutex_lock(&c->lock);
-    }
-    pthread_mutex_unlock(&c->lock);
-    for (size_t i = 1; i < started; i++) pthread_join(s[i]->thread, NULL);
-    pthread_cond_destroy(&c->done);
-    pthread_mutex_destroy(&c->lock);
-}
-
-// How many parts are worth a thread.
-static size_t count_parts(const selected_file *files, size_t n, size_t part_bytes) {
+static void divide(arena *a, scanning *all, size_t chunk_bytes, const selected_file *files, size_t n) {
+    chunk c = {0};
     size_t bytes = 0;
-    for (size_t i = 0; i < n; i++) bytes += files[i].file->folded.n;
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    size_t most = processors > PARTS_MAX ? PARTS_MAX : processors > 1 ? (size_t)processors : 1;
-    size_t parts = part_bytes ? bytes / part_bytes : 1;
-    return parts < 1 ? 1 : parts > most ? most : parts;
-}
-
-// Parts of about the same number of bytes.
-static void divide(scanner *const *s, size_t parts, const selected_file *files, size_t n) {
-    size_t bytes = 0, so_far = 0, part = 0;
-    for (size_t i = 0; i < n; i++) bytes += files[i].file->folded.n;
-    s[0]->from = 0;
     for (size_t i = 0; i < n; i++) {
-        if (part + 1 < parts && so_far >= bytes / parts * (part + 1)) {
-            s[part++]->to = i;
-            s[part]->from = i;
-        }
-        so_far += files[i].file->folded.n;
-    }
-    for (; part < parts; part++) {
-        s[part]->to = n;
-        if (part + 1 < parts) s[part + 1]->from = n;
+        bytes += files[i].file->folded.n;
+        c.to = i + 1;
+        if (i + 1 < n && bytes < chunk_bytes && c.to - c.from < SCAN_CHUNK_FILES) continue;
+        vec_push(a, &all->chunks, c);
+        c.from = i + 1;
+        bytes = 0;
     }
 }
 
-static scanner *new_scanner(arena *a, scan_kernel *kernel, const term_list *terms, const selected_file *files,
-                            const search_corpus *c, atomic_bool *stop) {
-    scanner *s = NEW(a, scanner);
+static void free_found(void *p) {
+    found_lines *f = p;
+    pool_give(f->pool, f->lines);
+    pool_give(f->pool, f->hits);
+}
+
+static void new_scanner(arena *a, scanner *s, const term_list *terms, const scanner *like, size_t worker) {
+    *s = *like;
+    s->worker = worker;
     s->n_terms = terms->n;
     s->needles = NEW_N(a, needle, terms->n);
-    s->present = NEW_N(a, uint16_t, terms->n);
-    s->seen = NEW_N(a, bool, terms->n);
-    s->hits = NEW_N(a, term_hit, terms->n);
-    s->held = NEW(a, held_results);
-    arena_defer(a, free_results, s->held);
-    s->kernel = kernel;
-    s->files = files;
-    s->c = c;
-    s->stop = stop;
-    s->ret = &s->own;
+    s->spare = NEW_N(a, term_hit, terms->n);
+    s->found = NEW(a, found_lines);
+    s->found->pool = crew_pool(s->crew);
+    arena_defer(a, free_found, s->found);
     fill_tables(s, terms);
-    return s;
 }
 
-void scan_lines_with(scan_kernel *kernel, size_t part_bytes, arena *a, const term_list *terms,
-                     const selected_file *files, size_t n, const search_corpus *corpus, scan_result *ret) {
-    scanner *s[PARTS_MAX];
-    atomic_bool *stop = NEW(a, atomic_bool);
-    size_t parts = count_parts(files, n, part_bytes);
-    s[0] = new_scanner(a, kernel, terms, files, corpus, stop);
-    for (size_t i = 1; i < parts; i++) s[i] = new_scanner(a, kernel, terms, files, corpus, stop);
-    divide(s, parts, files, n);
-    *ret = (scan_result){0};
-    s[0]->ret = ret;
-    s[0]->asks = true;
-    // From here to the end nothing is asked of an arena.
-    crew c;
-    size_t started = 1;
-    crew_begin(&c);
-    while (started < parts && start(s[started], &c)) started++;
-    scan_part(s[0]);
-    crew_end(&c, s, started);
-    for (size_t i = 1; i < parts; i++) {
-        // One for which no thread could be had.
-        s[i]->asks = i >= started;
-        if (i >= started) scan_part(s[i]);
-        append(s[0], &s[i]->own);
+// Puts the chunks in order. Over the limit the first lines stay: as each worker takes chunks in rising order,
+// what one kept up to the limit has all of them that are its own.
+static void collect(arena *a, const scanning *all, size_t limit, scan_result *ret) {
+    ret->chunks = NEW_N(a, scan_chunk, all->chunks.n);
+    ret->n_chunks = all->chunks.n;
+    for (size_t i = 0; i < all->chunks.n; i++) {
+        const chunk *c = &all->chunks.p[i];
+        const found_lines *f = all->workers[c->worker].found;
+        size_t room = limit - ret->lines, n = c->n_lines < room ? c->n_lines : room;
+        ret->chunks[i] = (scan_chunk){.lines = n ? f->lines + c->first : NULL, .n = n, .hits = f->hits};
+        ret->lines += n;
+        ret->unranked += c->unranked + (c->n_lines - n);
+        ret->matched += c->matched;
+        ret->expanded += c->expanded;
+        ret->files += c->files;
+        ret->bytes += c->bytes;
     }
 }
 
-void scan_lines(arena *a, const term_list *terms, const selected_file *files, size_t n,
-                const search_corpus *c, scan_result *ret) {
-    scan_lines_with(scan_kernel_best(), PART_BYTES, a, terms, files, n, c, ret);
+static dep_status scan_all(arena *a, const scanner *like, size_t chunk_bytes, const term_list *terms,
+                           size_t n, scanning *all, dep_err *err) {
+    all->workers = NEW_N(a, scanner, crew_size(like->crew));
+    for (size_t i = 0; i < crew_size(like->crew); i++) new_scanner(a, &all->workers[i], terms, like, i);
+    divide(a, all, chunk_bytes, like->files, n);
+    return crew_run(like->crew, all->chunks.n, scan_chunk_of, all, err);
+}
+
+dep_status scan_lines_with(scan_kernel *kernel, size_t chunk_bytes, arena *a, crew *crew,
+                           const term_list *terms, const selected_file *files, size_t n,
+                           const search_corpus *corpus, scan_result *ret, dep_err *err) {
+    *ret = (scan_result){0};
+    scanning all = {0};
+    const scanner like = {.files = files, .c = corpus, .kernel = kernel, .crew = crew};
+    TRY(scan_all(a, &like, chunk_bytes, terms, n, &all, err));
+    ret->cancelled = crew_stopped(crew);
+    collect(a, &all, corpus->limits.lines, ret);
+    return DEP_OK;
+}
+
+dep_status scan_lines(arena *a, crew *crew, const term_list *terms, const selected_file *files, size_t n,
+                      const search_corpus *c, scan_result *ret, dep_err *err) {
+    return scan_lines_with(scan_kernel_best(), SCAN_CHUNK_BYTES, a, crew, terms, files, n, c, ret, err);
+}
+
+dep_status scan_places(arena *a, crew *crew, const term_list *terms, const selected_file *files, size_t n,
+                       const search_corpus *c, scan_visit *visit, void *ctx, dep_err *err) {
+    scanning all = {0};
+    const scanner like = {
+        .files = files, .c = c, .kernel = scan_kernel_best(), .crew = crew, .visit = visit, .visit_ctx = ctx};
+    return scan_all(a, &like, SCAN_CHUNK_BYTES, terms, n, &all, err);
 }

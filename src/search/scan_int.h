@@ -35,7 +35,11 @@ typedef enum { SCAN_PLAIN, SCAN_SSSE3, SCAN_AVX2, SCAN_AVX512, SCAN_VARIANTS } s
 scan_kernel *scan_kernel_of(scan_variant v);
 scan_kernel *scan_kernel_best(void);
 
-// scan_lines with a given kernel; on as many threads as there are times part_bytes of text, but no more than
-// processors. 0: on this one.
-void scan_lines_with(scan_kernel *kernel, size_t part_bytes, arena *a, const term_list *terms,
-                     const selected_file *files, size_t n, const search_corpus *c, scan_result *ret);
+// What one worker scans at a time. Less is not worth a thread.
+enum : size_t { SCAN_CHUNK_BYTES = (size_t)512 << 10, SCAN_PART_BYTES = (size_t)3 << 20 };
+enum { SCAN_CHUNK_FILES = 512 };
+
+// scan_lines with a given kernel and chunks of about so many bytes.
+[[nodiscard]] dep_status scan_lines_with(scan_kernel *kernel, size_t chunk_bytes, arena *a, crew *crew,
+                                         const term_list *terms, const selected_file *files, size_t n,
+                                         const search_corpus *c, scan_result *ret, dep_err *err);

@@ -5,6 +5,7 @@
 // was made, so any number of threads may run queries on it; a changed file makes a new version of the corpus
 // that shares all else with the one before.
 #pragma once
+#include "search/crew.h"
 #include <deputy/arena.h>
 #include <deputy/glob.h>
 #include <deputy/search.h>
@@ -117,8 +118,8 @@ typedef VEC(heading) heading_list;
 // By the form of the file name: Markdown, plain text as Markdown, reStructuredText, AsciiDoc, Org, HTML;
 // others have none.
 void headings_find(arena *a, str path, str text, heading_list *ret);
-// One heading without its markup, on one line, at most HEADING_CHARS code points.
-str heading_title(arena *a, str text, const heading *h);
+// A heading's text without its markup, on one line, at most HEADING_CHARS code points.
+str heading_title(arena *a, str raw, bool html);
 
 // --- Slabs: memory of texts. ---
 enum : size_t { SLAB_TAIL = 128 }; // bytes that may be read behind the last text
@@ -153,6 +154,14 @@ typedef struct {
     str path;
 } file_name;
 
+// A heading, in the folded text.
+typedef struct {
+    uint32_t first, body; // where its first line begins, and the first line below it
+    uint32_t at, n;       // its text in the original, markup included
+    uint32_t parent;      // as in heading
+    bool html;
+} corpus_head;
+
 // A piece of text that folding changed by more than its capitals.
 typedef struct {
     uint32_t folded, original; // where it begins
@@ -164,9 +173,9 @@ typedef struct {
     const file_name *names; // by source, then path: one file reached by several names is one file
     slab *in;               // its memory
     str folded;             // line i of it is line i of the original
-    // Line i is folded[starts[i], starts[i + 1] - 1), its line feed left out.
-    const uint32_t *starts;
-    const heading *heads;
+    const corpus_head *heads;
+    // Line feeds before each LINES_EACH bytes of folded, the first left out; NULL: there is but one.
+    const uint32_t *lines_before;
     size_t bytes;         // read from the file
     uint64_t chain_bytes; // over the sections: bytes of all heading lines above each
     uint32_t n_lines, n_heads, n_names;
@@ -246,6 +255,7 @@ struct search_corpus {
     search_limits limits;
     bool (*ask)(void *ctx);
     void *ctx;
+    pool *pool; // for what a search needs; may be NULL
     str notice;
 };
 
@@ -275,6 +285,8 @@ enum : size_t { SEARCH_DEAD_MIN = (size_t)4 << 20 }; // bytes of former texts th
 search_cache *search_cache_new_with(arena *a, size_t max_bytes, size_t max_entries);
 void search_cache_blind(search_cache *c); // changes are not told: every file is looked at
 size_t search_cache_size(search_cache *c, size_t *corpora);
+pool *search_cache_pool(search_cache *c);
+enum : size_t { SEARCH_POOL_BYTES = (size_t)12 << 20 }; // kept for what searches need
 // A version that is right now, counted for the caller. notice: how changes are found, where that is slow.
 [[nodiscard]] dep_status cache_open(const search_space *space, const search_limits *limits, corpus_data **ret,
                                     const char **notice, dep_err *err);
@@ -284,16 +296,32 @@ size_t search_cache_size(search_cache *c, size_t *corpora);
 // one.
 [[nodiscard]] dep_status corpus_keep(arena *turn, str path, str text, slabs *to, corpus_file *f,
                                      dep_err *err);
-static inline str corpus_line(const corpus_file *f, uint32_t line) {
-    return str_n(f->folded.p + f->starts[line], f->starts[line + 1] - 1 - f->starts[line]);
+enum : uint32_t { LINES_EACH = 32 << 10 };
+// Lines are known by where they begin in the folded text. The folded line, without its line feed.
+static inline str corpus_line(const corpus_file *f, uint32_t at) {
+    size_t left = f->folded.n - at;
+    const char *end = memchr(f->folded.p + at, '\n', left);
+    return str_n(f->folded.p + at, end ? (size_t)(end - f->folded.p) - at : left);
 }
+// Where the next line begins, or the length of the text.
+static inline uint32_t corpus_next_line(const corpus_file *f, uint32_t at) {
+    size_t next = at + corpus_line(f, at).n + 1;
+    return (uint32_t)(next < f->folded.n ? next : f->folded.n);
+}
+// Where the line that holds the place begins; no earlier than `from`, which is in it or before it.
+static inline uint32_t corpus_line_start(const corpus_file *f, uint32_t from, uint32_t at) {
+    const char *before = memrchr(f->folded.p + from, '\n', at - from);
+    return before ? (uint32_t)(before - f->folded.p) + 1 : from;
+}
+// The number of the line, counted from 0.
+uint32_t corpus_line_number(const corpus_file *f, uint32_t at);
 // A part of the original text, in the arena or in the corpus.
 str corpus_text(arena *a, const corpus_file *f, size_t from, size_t to);
 // The original line, without its line end.
-str corpus_original(arena *a, const corpus_file *f, uint32_t line);
+str corpus_original(arena *a, const corpus_file *f, uint32_t at);
 // The section that a line belongs to: the number of the last heading at or above it, counted from 1; 0 before
 // the first.
-uint32_t corpus_section(const corpus_file *f, uint32_t line);
+uint32_t corpus_section(const corpus_file *f, uint32_t at);
 
 // --- Terms of a query. ---
 enum {
@@ -346,17 +374,27 @@ typedef struct {
     uint32_t at;     // the first one, in the folded line
 } term_hit;
 
+enum { LINE_LEN_MAX = UINT16_MAX };
 typedef struct {
-    uint32_t file; // in the selection
-    uint32_t line;
+    uint32_t file;  // in the selection
+    uint32_t line;  // where it begins in the folded text
     uint32_t first; // of its term_hits
-    uint16_t n;
-    bool exact; // contains the text of a term; else found through another form of a word
+    uint8_t n;
+    bool exact;   // contains the text of a term; else found through another form of a word
+    uint16_t len; // of the folded line, or LINE_LEN_MAX when it is longer
 } line_hit;
 
+// Some files' lines.
 typedef struct {
-    VEC(line_hit) lines; // by file and line
-    VEC(term_hit) hits;
+    const line_hit *lines; // by file and line
+    size_t n;
+    const term_hit *hits; // of which line_hit.first is a number
+} scan_chunk;
+
+typedef struct {
+    scan_chunk *chunks; // in the order of the files
+    size_t n_chunks;
+    size_t lines;        // in all of them
     size_t files, bytes; // scanned
     size_t matched, expanded;
     size_t unranked; // lines over the limit: counted, not kept
@@ -367,36 +405,47 @@ typedef struct {
 // form of it. exact: the whole term stands there.
 bool count_occurrence(const term *t, str s, size_t at, bool exact, term_hit *hit);
 
-void scan_lines(arena *a, const term_list *terms, const selected_file *files, size_t n,
-                const search_corpus *c, scan_result *ret);
+// The result lives in `a`.
+[[nodiscard]] dep_status scan_lines(arena *a, crew *crew, const term_list *terms, const selected_file *files,
+                                    size_t n, const search_corpus *c, scan_result *ret, dep_err *err);
+
+// Shows each place where the stem of a term stands, also where it overlaps itself, on any thread of the crew,
+// under ARENA_CATCH of its worker's arena.
+typedef void scan_visit(void *ctx, size_t worker, const corpus_file *f, uint16_t term, uint32_t at);
+[[nodiscard]] dep_status scan_places(arena *a, crew *crew, const term_list *terms, const selected_file *files,
+                                     size_t n, const search_corpus *c, scan_visit *visit, void *ctx,
+                                     dep_err *err);
 
 // --- Near words. ---
 enum {
-    NEAR_BELOW = 3,      // a word on fewer lines than this may be misspelt
-    NEAR_CHARS_MIN = 5,  // shorter ones have too many neighbours
-    NEAR_CHARS_MAX = 32, // longer ones are no words
-    NEAR_TERMS_MAX = 4,  // words of a query that are looked at
-    NEAR_WORDS_MAX = 3,  // that are added for one
-    NEAR_SHARE = 20,     // of them, those found at least a twentieth as often as the first
+    NEAR_BELOW = 3,         // a word on fewer lines than this may be misspelt
+    NEAR_CHARS_MIN = 5,     // shorter ones have too many neighbours
+    NEAR_CHARS_MAX = 32,    // longer ones are no words
+    NEAR_TERMS_MAX = 4,     // words of a query that are looked at
+    NEAR_WORDS_MAX = 3,     // that are added for one
+    NEAR_SHARE = 20,        // of them, those found at least a twentieth as often as the first
+    NEAR_FOUND_MAX = 65536, // different words near one; with more, none is added
 };
 
-// Adds to the terms what their misspelt words may have been meant to be. scan: where the terms stand; its
-// `cancelled` is set when this was stopped. False: there is nothing to add, else a second scan is due.
-bool near_add(arena *a, const selected_file *files, size_t n, const search_corpus *c, scan_result *scan,
-              term_list *terms);
+// Adds to the terms what their misspelt words may have been meant to be. scan: where the terms stand.
+// *added: another scan is due. When the crew was stopped, nothing is added.
+[[nodiscard]] dep_status near_add(arena *a, crew *crew, const selected_file *files, size_t n,
+                                  const search_corpus *c, const scan_result *scan, term_list *terms,
+                                  bool *added, dep_err *err);
 // One insertion, deletion, replacement or exchange of neighbouring letters makes one into the other.
 bool near_is_one_edit(str a, str b);
 
 // --- Rank. ---
 typedef struct {
-    uint32_t line; // in scan_result.lines
-    uint16_t best; // the term to cut around, an index into the terms
+    const line_hit *line; // of the scan
+    const term_hit *best; // the one to cut around
     double score;
 } ranked_line;
 
-// The best `limit` lines, best first. Ties: source, path, line.
-size_t rank_lines(arena *a, const term_list *terms, const selected_file *files, size_t n,
-                  const scan_result *scan, size_t limit, ranked_line *ret);
+// The best `limit` lines, best first; *n counts them. Ties: source, path, line. Errors: no memory.
+[[nodiscard]] dep_status rank_lines(arena *a, crew *crew, const term_list *terms, const selected_file *files,
+                                    size_t n_files, const scan_result *scan, size_t limit, ranked_line *ret,
+                                    size_t *n, dep_err *err);
 
 // --- Cut. ---
 // At most SEARCH_HIT_CHARS code points of a line, around folded position `at`, without the blanks at both

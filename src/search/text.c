@@ -129,6 +129,30 @@ static uint64_t sum_chains(arena *a, const heading_list *heads) {
     return sum;
 }
 
+static const uint32_t *mark_lines(const parts *p, uint32_t *ret) {
+    uint32_t line = 0;
+    for (size_t at = LINES_EACH, i = 0; at < p->folded.n; at += LINES_EACH, i++) {
+        while (line < p->n_lines && p->starts[line + 1] <= at) line++;
+        ret[i] = line;
+    }
+    return ret;
+}
+
+static const corpus_head *place_heads(const parts *p, corpus_head *ret) {
+    for (size_t i = 0; i < p->heads.n; i++) {
+        const heading *h = &p->heads.p[i];
+        uint32_t end = h->last < p->n_lines ? p->starts[h->last + 1] : p->starts[p->n_lines];
+        if (end > p->folded.n) end = (uint32_t)p->folded.n;
+        ret[i] = (corpus_head){.first = p->starts[h->first],
+                               .body = end,
+                               .at = h->at,
+                               .n = h->n,
+                               .parent = h->parent,
+                               .html = h->html};
+    }
+    return ret;
+}
+
 static slab *slab_for(slabs *to, size_t n) {
     slab *last = to->n ? to->p[to->n - 1] : NULL;
     if (last && slab_fits(last, n)) return last;
@@ -142,20 +166,18 @@ static slab *slab_for(slabs *to, size_t n) {
 
 static dep_status pack(const parts *p, slabs *to, corpus_file *f, dep_err *err) {
     slab *s = slab_for(to, p->folded.n);
-    size_t starts = ((size_t)p->n_lines + 1) * sizeof(uint32_t), heads = p->heads.n * sizeof(heading),
-           patches = p->whole ? 0 : p->pieces.n * sizeof(patch),
+    size_t marks = p->folded.n ? (p->folded.n - 1) / LINES_EACH * sizeof(uint32_t) : 0,
+           heads = p->heads.n * sizeof(corpus_head), patches = p->whole ? 0 : p->pieces.n * sizeof(patch),
            bits = p->capitals && !p->whole ? align4(bits_size(p->folded.n)) : 0,
            pool = p->whole ? p->text.n : p->pool;
-    char *block = s ? slab_block_new(s, starts + heads + patches + bits + pool) : NULL;
+    char *block = s ? slab_block_new(s, marks + heads + patches + bits + pool) : NULL;
     if (!block) return err_set(err, DEP_ERR_NOMEM, "out of memory");
     f->in = s;
     f->folded = str_n(slab_add(s, p->folded), p->folded.n);
-    f->starts = (uint32_t *)block;
     f->n_lines = p->n_lines;
-    memcpy(block, p->starts, starts);
-    block += starts;
-    if (heads) memcpy(block, p->heads.p, heads);
-    f->heads = (heading *)block;
+    if (marks) f->lines_before = mark_lines(p, (uint32_t *)block);
+    block += marks;
+    f->heads = place_heads(p, (corpus_head *)block);
     f->n_heads = (uint32_t)p->heads.n;
     block += heads;
     char *own = block + patches + bits;
@@ -247,9 +269,9 @@ str corpus_text(arena *a, const corpus_file *f, size_t from, size_t to) {
     return str_n(out, (size_t)(at - out));
 }
 
-// Where line `line` begins in the original.
-static size_t original_start(const corpus_file *f, uint32_t line) {
-    size_t at = f->starts[line], low = 0, high = f->n_patches;
+// Where the line that begins at `at` begins in the original.
+static size_t original_start(const corpus_file *f, size_t at) {
+    size_t low = 0, high = f->n_patches;
     if (at == 0) return 0;
     // The last patch that begins before the line: its line end may be in it.
     while (low < high) {
@@ -270,34 +292,54 @@ static size_t original_start(const corpus_file *f, uint32_t line) {
     return p->original + k;
 }
 
-str corpus_original(arena *a, const corpus_file *f, uint32_t line) {
+// Where line number n of a text begins.
+static size_t start_of_line(str text, uint32_t n) {
+    size_t from = 0;
+    for (; n && from < text.n; n--) {
+        const char *lf = memchr(text.p + from, '\n', text.n - from);
+        from = lf ? (size_t)(lf - text.p) + 1 : text.n;
+    }
+    return from;
+}
+
+str corpus_original(arena *a, const corpus_file *f, uint32_t at) {
     str rest;
     if (f->text.p) {
-        size_t from = 0;
-        for (uint32_t i = 0; i < line && from < f->text.n; i++) {
-            const char *lf = memchr(f->text.p + from, '\n', f->text.n - from);
-            from = lf ? (size_t)(lf - f->text.p) + 1 : f->text.n;
-        }
-        rest = str_sub(f->text, from, f->text.n);
-        size_t end = str_chr(rest, '\n');
-        if (end != SIZE_MAX) rest.n = end;
+        rest = str_sub(f->text, start_of_line(f->text, corpus_line_number(f, at)), f->text.n);
     } else {
-        size_t from = original_start(f, line);
-        size_t to = line + 1 < f->n_lines ? original_start(f, line + 1) : f->n_text;
+        uint32_t next = corpus_next_line(f, at);
+        size_t from = original_start(f, at), to = next < f->folded.n ? original_start(f, next) : f->n_text;
         rest = corpus_text(a, f, from, to);
-        size_t end = str_chr(rest, '\n');
-        if (end != SIZE_MAX) rest.n = end;
     }
+    size_t end = str_chr(rest, '\n');
+    if (end != SIZE_MAX) rest.n = end;
     if (str_ends(rest, S("\r"))) rest.n--;
     return rest;
 }
 
-uint32_t corpus_section(const corpus_file *f, uint32_t line) {
+// In runs so short that a byte holds the count: many at a time then.
+static uint32_t count_lines(const char *p, size_t n) {
+    uint32_t sum = 0;
+    for (size_t from = 0; from < n; from += 255) {
+        uint8_t some = 0;
+        size_t to = from + 255 < n ? from + 255 : n;
+        for (size_t i = from; i < to; i++) some += p[i] == '\n';
+        sum += some;
+    }
+    return sum;
+}
+
+uint32_t corpus_line_number(const corpus_file *f, uint32_t at) {
+    uint32_t block = at / LINES_EACH, from = block * LINES_EACH;
+    return (block ? f->lines_before[block - 1] : 0) + count_lines(f->folded.p + from, at - from);
+}
+
+uint32_t corpus_section(const corpus_file *f, uint32_t at) {
     // Without branches that nobody could foresee: this is asked for each matching line.
     uint32_t low = 0;
     for (uint32_t n = f->n_heads; n;) {
         uint32_t half = n / 2;
-        bool after = f->heads[low + half].first <= line;
+        bool after = f->heads[low + half].first <= at;
         low += after ? half + 1 : 0;
         n = after ? n - half - 1 : half;
     }

@@ -12,10 +12,12 @@ static void must(bool so) {
 
 static void check_lines(arena *a, const corpus_file *f, str text) {
     str rest = text, line;
-    for (uint32_t i = 0; i < f->n_lines; i++) {
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < f->n_lines; i++, at = corpus_next_line(f, at)) {
         (void)str_cut(rest, '\n', &line, &rest);
         if (line.n && line.p[line.n - 1] == '\r') line.n--;
-        must(str_eq(corpus_original(a, f, i), line));
+        must(str_eq(corpus_original(a, f, at), line));
+        must(corpus_line_number(f, at) == i && corpus_line_start(f, 0, at) == at);
     }
     must(utf8_fold(a, rest).n == 0);
 }
@@ -35,7 +37,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     if (many > text.n - at) many = text.n - at;
     must(str_eq(corpus_text(a, &f, at, at + many), str_sub(text, at, at + many)));
     check_lines(a, &f, text);
-    for (uint32_t i = 0; i < f.n_heads; i++) must((size_t)f.heads[i].at + f.heads[i].n <= text.n);
+    for (uint32_t i = 0; i < f.n_heads; i++)
+        must((size_t)f.heads[i].at + f.heads[i].n <= text.n && f.heads[i].first < f.heads[i].body);
     for (size_t i = 0; i < s.n; i++) slab_drop(s.p[i]);
     free(s.p);
     arena_free(a);

@@ -1,6 +1,12 @@
-// scan_naive: the scanner that is too simple to be wrong. It defines which lines match and what is counted.
+// scan_naive: the oracle of the scanner.
 #pragma once
 #include "search/search_int.h"
 
+typedef struct {
+    VEC(line_hit) lines; // by file and line
+    VEC(term_hit) hits;
+    size_t files, bytes, matched, expanded, unranked;
+} naive_result;
+
 void scan_naive(arena *a, const term_list *terms, const selected_file *files, size_t n,
-                const search_corpus *c, scan_result *ret);
+                const search_corpus *c, naive_result *ret);

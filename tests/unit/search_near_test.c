@@ -185,11 +185,15 @@ static void test_search_near__it_can_be_cancelled(void **state) {
     scan_result scan = {0};
     terms_parse(f->a, S("parcxl"), &terms);
     cancelled = true;
-    assert_false(near_add(f->a, files, 100, c, &scan, &terms));
-    assert_true(scan.cancelled);
+    crew *crew = crew_new(f->a, NULL, 1, stop, &cancelled);
+    bool added = true;
+    assert_int_equal(near_add(f->a, crew, files, 100, c, &scan, &terms, &added, NULL), DEP_OK);
+    assert_true(crew_stopped(crew) && !added);
     assert_int_equal(terms.n, 1);
     cancelled = false;
-    assert_true(near_add(f->a, files, 100, c, &scan, &terms));
+    crew = crew_new(f->a, NULL, 1, stop, &cancelled);
+    assert_int_equal(near_add(f->a, crew, files, 100, c, &scan, &terms, &added, NULL), DEP_OK);
+    assert_true(added);
     assert_int_equal(terms.n, 2);
     assert_int_equal(terms.asked, 1);
     assert_int_equal(terms.p[1].as, 0);

@@ -148,14 +148,35 @@ static random_corpus *make_corpus(arena *a, rng *r) {
     return c;
 }
 
-static void assert_same(const scan_result *x, const scan_result *y, const char *what, str query) {
+// What a scan has found, as one list.
+static naive_result flat(arena *a, const scan_result *r) {
+    naive_result f = {.files = r->files,
+                      .bytes = r->bytes,
+                      .matched = r->matched,
+                      .expanded = r->expanded,
+                      .unranked = r->unranked};
+    for (size_t c = 0; c < r->n_chunks; c++)
+        for (size_t i = 0; i < r->chunks[c].n; i++) {
+            line_hit l = r->chunks[c].lines[i];
+            const term_hit *hits = r->chunks[c].hits + l.first;
+            l.first = (uint32_t)f.hits.n;
+            for (size_t k = 0; k < l.n; k++) vec_push(a, &f.hits, hits[k]);
+            vec_push(a, &f.lines, l);
+        }
+    if (f.lines.n != r->lines) fail_msg("%zu lines, not %zu", f.lines.n, r->lines);
+    return f;
+}
+
+static void assert_same(arena *a, const scan_result *fast, const naive_result *y, const char *what,
+                        str query) {
+    naive_result flattened = flat(a, fast), *x = &flattened;
     bool same = x->lines.n == y->lines.n && x->hits.n == y->hits.n && x->matched == y->matched &&
                 x->expanded == y->expanded && x->unranked == y->unranked && x->files == y->files &&
                 x->bytes == y->bytes;
     for (size_t i = 0; same && i < x->lines.n; i++) {
         const line_hit *l = &x->lines.p[i], *m = &y->lines.p[i];
         same = l->file == m->file && l->line == m->line && l->first == m->first && l->n == m->n &&
-               l->exact == m->exact;
+               l->exact == m->exact && l->len == m->len;
     }
     for (size_t i = 0; same && i < x->hits.n; i++) {
         const term_hit *g = &x->hits.p[i], *h = &y->hits.p[i];
@@ -180,16 +201,22 @@ static void test_search_scan__every_variant_counts_as_the_naive_scanner(void **s
             term_list terms = {0};
             terms_parse(a, query, &terms);
             if (!terms.n) continue;
-            scan_result naive, fast;
+            naive_result naive;
+            scan_result fast;
+            crew *alone = crew_new(a, NULL, 1, NULL, NULL), *several = crew_new(a, NULL, 4, NULL, NULL);
             scan_naive(a, &terms, c->selected, c->n, &c->corpus, &naive);
             lines += naive.lines.n;
             for (int v = 0; v < SCAN_VARIANTS; v++) {
                 scan_kernel *k = scan_kernel_of((scan_variant)v);
                 if (!k) continue;
-                scan_lines_with(k, 0, a, &terms, c->selected, c->n, &c->corpus, &fast);
-                assert_same(&fast, &naive, names[v], query);
-                scan_lines_with(k, 512, a, &terms, c->selected, c->n, &c->corpus, &fast);
-                assert_same(&fast, &naive, "several threads", query);
+                assert_int_equal(scan_lines_with(k, SCAN_CHUNK_BYTES, a, alone, &terms, c->selected, c->n,
+                                                 &c->corpus, &fast, NULL),
+                                 DEP_OK);
+                assert_same(a, &fast, &naive, names[v], query);
+                assert_int_equal(
+                    scan_lines_with(k, 512, a, several, &terms, c->selected, c->n, &c->corpus, &fast, NULL),
+                    DEP_OK);
+                assert_same(a, &fast, &naive, "several threads", query);
             }
         }
         arena_free(a);
@@ -248,11 +275,15 @@ static void test_search_scan__lines_and_text_come_back_as_they_were(void **state
         dep_err err;
         assert_int_equal(corpus_keep(a, S("a.txt"), text, &s, &f, &err), DEP_OK);
         str rest = text, line;
-        for (uint32_t i = 0; i < f.n_lines; i++) {
+        uint32_t at = 0;
+        for (uint32_t i = 0; i < f.n_lines; i++, at = corpus_next_line(&f, at)) {
             (void)str_cut(rest, '\n', &line, &rest);
             if (line.n && line.p[line.n - 1] == '\r') line.n--;
-            assert_text(corpus_original(a, &f, i), str_cz(a, line));
+            assert_text(corpus_original(a, &f, at), str_cz(a, line));
+            assert_int_equal(corpus_line_number(&f, at), i);
+            assert_int_equal(corpus_line_start(&f, 0, at), at);
         }
+        assert_int_equal(at, f.folded.n);
         // What folding removes makes no line.
         assert_int_equal(utf8_fold(a, rest).n, 0);
         for (int k = 0; k < 20 && text.n; k++) {

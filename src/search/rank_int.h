@@ -1,0 +1,132 @@
+// rank_int: the steps of ranking. tally sums the counts of lines by section and file; score says what a line
+// is worth, and at most may be; rank finds the best without looking at all of them.
+#pragma once
+#include "search/search_int.h"
+
+enum { RANK_TERMS_MAX = SEARCH_TERMS_MAX + TERM_GRAMS_MAX };
+
+// Few and round: tests/bench/RANKING.md has what each was tried against. One set for every corpus and
+// language.
+static const struct {
+    // Weights of the fields: the line, the section's own heading, the headings above that, the section, the
+    // rest of the file, the file's path.
+    double line, own, above, body, doc, path;
+    double b_line, b_chain, b_body, b_doc; // how much their length counts against them
+    double chain_max;                      // occurrences in headings that count
+    double start, inside, forms;           // an occurrence that is not the whole word, against one that is
+    double link;                           // a word within a link: it says what is elsewhere
+    double saturation;
+    double coverage; // how much of the score depends on the line's own share of the query
+    double together; // of neighbours in the query that are neighbours on the line
+    double junction; // a pair of characters counts at most so much of the mean of its neighbours
+    double decay;    // of each further hit of one section
+} weights = {
+    .line = 0.6,
+    .own = 2.0,
+    .above = 4.0,
+    .body = 0.4,
+    .doc = 0.05,
+    .path = 0.8,
+    .b_line = 0.4,
+    .b_chain = 0.8,
+    .b_body = 0.4,
+    .b_doc = 0.5,
+    .chain_max = 2,
+    .start = 0.6,
+    .inside = 0.2,
+    .forms = 0.8,
+    .link = 0.4,
+    .saturation = 1.0,
+    .coverage = 0.4,
+    .together = 0.3,
+    .junction = 0.8,
+    .decay = 0.65,
+};
+
+static inline double least(double a, double b) {
+    return a < b ? a : b;
+}
+
+// --- tally.c ---
+
+// What one term has in a section, or in a file. Near terms count as the ones they stand for.
+typedef struct {
+    double body, heads; // occurrences, weighed; those in headings apart
+    uint32_t term;
+} tally_cell;
+
+typedef struct {
+    const line_hit *lines; // of it that match
+    uint32_t n_lines;
+    uint32_t section; // as corpus_section numbers them
+    uint32_t first, n_cells;
+} tally_section;
+
+typedef struct {
+    const term_hit *hits; // of its lines
+    uint32_t file;        // in the selection
+    uint32_t first_section, n_sections;
+    uint32_t first, n_cells; // of the whole file
+    double bound;            // none of its lines is worth more
+} tally_file;
+
+// Of one worker.
+typedef struct {
+    arena *a;
+    const term_list *terms;
+    const selected_file *files;
+    VEC(tally_cell) cells;
+    VEC(tally_section) sections;
+    VEC(tally_file) in;
+    uint32_t *found_in; // by term: sections that have it
+    // At hand: sums by term, and which terms have any.
+    tally_cell section[RANK_TERMS_MAX], file[RANK_TERMS_MAX];
+    uint16_t of_section[RANK_TERMS_MAX], of_file[RANK_TERMS_MAX];
+    size_t n_section, n_file;
+} tally;
+
+void tally_begin(tally *t, arena *a, const term_list *terms, const selected_file *files);
+// Whole files.
+void tally_chunk(tally *t, const scan_chunk *c);
+double tally_worth(const term_list *terms, const term_hit *h);
+
+// --- score.c ---
+
+// The same for all lines of a search.
+typedef struct {
+    const term_list *terms;
+    size_t n_terms; // those of the query
+    const selected_file *files;
+    double *idf; // weighted
+    double idf_sum, avg_line, avg_chain, avg_body, avg_doc, n_sections;
+    uint32_t most_heads; // of one file
+} scoring;
+
+// found_in: in how many sections each term is.
+void scoring_begin(arena *a, scoring *s, const term_list *terms, const selected_file *files, size_t n_files,
+                   const uint32_t *found_in);
+
+// Of one worker: the file and the section at hand.
+typedef struct {
+    const scoring *s;
+    const tally *t;
+    const tally_file *in;
+    const corpus_file *f;
+    uint32_t *row_of; // section → its number among those of the file, counted from 1
+    double in_path;   // what terms get that only the path has
+    bool path[RANK_TERMS_MAX];
+    double in_doc[RANK_TERMS_MAX];
+    double around[RANK_TERMS_MAX], alone[RANK_TERMS_MAX]; // x of each term without a line, and its share then
+    double chain[RANK_TERMS_MAX];
+    double base; // the sum of all shares
+} scorer;
+
+// The most that any line of the file may be worth, without a look at anything but its counts.
+double score_file_bound(const scoring *s, const tally *t, const tally_file *in);
+// a: for the path's text.
+void score_enter_file(scorer *x, arena *a, const tally *t, const tally_file *in);
+void score_leave_file(scorer *x);
+// Returns the most that any line of the section may be worth.
+double score_enter_section(scorer *x, const tally_section *in);
+// links: words within links count less. That makes a line worse, never better.
+double score_line(const scorer *x, const line_hit *l, bool links);
