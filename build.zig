@@ -310,6 +310,7 @@ const suites = [_][]const u8{
     "policy_gate",
     "prompt_assemble",
     "search_cache",
+    "search_crew",
     "search_headings",
     "search_near",
     "search_rank",

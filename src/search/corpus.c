@@ -108,7 +108,7 @@ static bool take_slabs(corpus_data *d) {
     slab *last = NULL;
     for (size_t i = 0; i < d->n_files; i++) {
         slab *s = d->files[i].in;
-        live += d->files[i].folded.n + 1;
+        live += d->files[i].n_path + 1 + d->files[i].folded.n + 1;
         if (s == last) continue;
         last = s;
         bool has = false;

@@ -5,7 +5,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ASK_MS = 4 }; // between two questions whether to stop while others still work
+enum {
+    ASK_MS = 4, // between two questions whether to stop while others still work
+};
 
 typedef struct {
     crew *c;

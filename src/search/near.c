@@ -53,20 +53,6 @@ static bool spells(str text, uint32_t *chars, size_t *n) {
     return *n >= NEAR_CHARS_MIN;
 }
 
-// On how many lines each term stands, parts of longer words left out.
-static uint32_t *count_lines(arena *a, const term_list *terms, const scan_result *scan) {
-    uint32_t *lines = NEW_N(a, uint32_t, terms->n);
-    for (size_t c = 0; c < scan->n_chunks; c++) {
-        const scan_chunk *in = &scan->chunks[c];
-        for (size_t i = 0; i < in->n; i++)
-            for (size_t k = 0; k < in->lines[i].n; k++) {
-                const term_hit *h = &in->hits[in->lines[i].first + k];
-                lines[h->term] += h->whole || h->start || h->forms;
-            }
-    }
-    return lines;
-}
-
 static size_t offset_of(str text, size_t chars) {
     size_t i = 0;
     while (chars--) utf8_next(text, &i);
@@ -260,7 +246,7 @@ static void pick(arena *a, search *all, const term_list *terms, const uint32_t *
 dep_status near_add(arena *a, crew *crew, const selected_file *files, size_t n, const search_corpus *c,
                     const scan_result *scan, term_list *terms, bool *added, dep_err *err) {
     search *all = NEW(a, search);
-    const uint32_t *lines = count_lines(a, terms, scan);
+    const uint32_t *lines = scan->lines_of;
     all->crew = crew;
     *added = false;
     pick(a, all, terms, lines);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCKS = 64 };
+enum { BLOCKS = 64, FIRST = 8192 }; // kept; elements of an array at first
 
 typedef struct {
     size_t n;
@@ -91,7 +91,7 @@ arena_source pool_source(pool *p) {
 
 bool pool_grow(pool *p, void **block, size_t *cap, size_t need, size_t used, size_t size) {
     if (need <= *cap) return true;
-    size_t more = *cap ? *cap * 2 : 1024, got;
+    size_t more = *cap ? *cap * 2 : FIRST, got;
     if (more < need) more = need;
     void *now = more <= SIZE_MAX / size ? pool_take(p, more * size, &got) : NULL;
     if (!now) return false;

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 
 enum {
-    LEVELS = 64,   // of bounds: files of one level come in any order
-    JOB_FILES = 16 // that one worker ranks at a time
+    LEVELS = 64,    // of bounds: files of one level come in any order
+    JOB_FILES = 32, // that one worker ranks at a time
+    AHEAD = 4,      // files whose memory is asked for before they are looked at
 };
 
 typedef struct {
@@ -37,15 +38,20 @@ typedef struct {
     uint32_t worker, file; // number in its tally
 } ranked_file;
 
-typedef struct {
+struct ranking {
+    arena *a;
+    crew *crew;
+    const term_list *terms;
+    const selected_file *selected;
+    size_t n_selected;
     worker *workers;
     size_t n_workers;
-    const scan_chunk *chunks;
+    const scan_result *scan;
     scoring s;
     ranked_file *files; // the most promising first
     size_t n_files;
     _Atomic double bar; // so good at least is the worst line of those that are shown
-} ranking;
+};
 
 // --- The best ones ---
 
@@ -102,11 +108,12 @@ static double bar_of(ranking *r) {
 
 // --- One file ---
 
-static void rank_section(ranking *r, worker *w, const tally_section *s, uint32_t group) {
+static void rank_section(ranking *r, worker *w, const tally_section *s, const line_hit *lines,
+                         uint32_t group) {
     if (score_enter_section(&w->x, s) < bar_of(r)) return;
     w->best.n = 0;
     for (uint32_t i = 0; i < s->n_lines; i++) {
-        candidate c = {.line = &s->lines[i], .hits = w->x.in->hits, .group = group};
+        candidate c = {.line = &lines[i], .hits = w->x.hits, .group = group};
         c.score = score_line(&w->x, c.line, false);
         if (c.score < bar_of(r)) continue;
         str text = corpus_line(w->x.f, c.line->line);
@@ -123,24 +130,37 @@ static void rank_section(ranking *r, worker *w, const tally_section *s, uint32_t
     raise_bar(r, &w->firsts);
 }
 
-// owner: who tallied it.
-static void rank_file(ranking *r, worker *w, const worker *owner, const tally_file *in) {
+static void rank_file(ranking *r, worker *w, const ranked_file *f) {
+    const worker *owner = &r->workers[f->worker];
+    const scan_part *found = &r->scan->parts[f->worker];
+    const tally_file *in = &owner->t.in[f->file];
     if (in->bound < bar_of(r)) return;
-    score_enter_file(&w->x, w->a, &owner->t, in);
-    for (uint32_t i = 0; i < in->n_sections; i++) {
-        uint32_t number = in->first_section + i;
-        rank_section(r, w, &owner->t.sections.p[number], owner->first_group + number);
+    score_look_at_file(&w->x, &owner->t, in, found->hits);
+    bool entered = false;
+    for (uint32_t number = in->first_section; number < in->first_section + in->n_sections; number++) {
+        const tally_section *s = &owner->t.sections[number];
+        if (score_section_bound(&w->x, s) < bar_of(r)) continue;
+        if (!entered) score_enter_file(&w->x);
+        entered = true;
+        rank_section(r, w, s, found->lines + s->first_line, owner->first_group + number);
     }
-    score_leave_file(&w->x);
+    if (entered) score_leave_file(&w->x);
 }
 
 // --- Jobs ---
 
 static dep_status tally_job(void *ctx, size_t number, size_t i, dep_err *err) {
-    (void)err;
     ranking *r = ctx;
-    tally_chunk(&r->workers[number].t, &r->chunks[i]);
-    return DEP_OK;
+    return tally_chunk(&r->workers[number].t, &r->scan->chunks[i], err);
+}
+
+// The memory of one of the next files, which nobody has looked at for long.
+static void fetch(const ranking *r, const ranked_file *next) {
+    const tally *t = &r->workers[next->worker].t;
+    const tally_file *in = &t->in[next->file];
+    __builtin_prefetch(&t->sections[in->first_section]);
+    __builtin_prefetch(&t->cells[in->first]);
+    __builtin_prefetch(r->s.files[in->file].file);
 }
 
 static dep_status rank_job(void *ctx, size_t number, size_t job, dep_err *err) {
@@ -148,30 +168,40 @@ static dep_status rank_job(void *ctx, size_t number, size_t job, dep_err *err) {
     ranking *r = ctx;
     size_t end = (job + 1) * JOB_FILES < r->n_files ? (job + 1) * JOB_FILES : r->n_files;
     for (size_t i = job * JOB_FILES; i < end; i++) {
-        const worker *owner = &r->workers[r->files[i].worker];
-        rank_file(r, &r->workers[number], owner, &owner->t.in.p[r->files[i].file]);
+        if (i + AHEAD < r->n_files) fetch(r, &r->files[i + AHEAD]);
+        rank_file(r, &r->workers[number], &r->files[i]);
     }
     return DEP_OK;
 }
 
 // --- The whole ---
 
-static ranking *begin(arena *a, crew *crew, const term_list *terms, const selected_file *files,
-                      const scan_result *scan) {
+ranking *rank_begin(arena *a, crew *crew, const term_list *terms, const selected_file *files,
+                    size_t n_files) {
     ranking *r = NEW(a, ranking);
+    r->a = a;
+    r->crew = crew;
+    r->terms = terms;
+    r->selected = files;
+    r->n_selected = n_files;
     r->n_workers = crew_size(crew);
     r->workers = NEW_N(a, worker, r->n_workers);
-    r->chunks = scan->chunks;
     for (size_t i = 0; i < r->n_workers; i++) {
         worker *w = &r->workers[i];
         w->a = crew_arena(crew, i);
-        tally_begin(&w->t, w->a, terms, files);
+        tally_begin(&w->t, w->a, crew_pool(crew), terms, files);
     }
     return r;
 }
 
-static uint32_t *sum_found(arena *a, const ranking *r, size_t n_terms) {
-    uint32_t *sum = NEW_N(a, uint32_t, n_terms);
+dep_status rank_take(void *ctx, const scan_chunk *c, dep_err *err) {
+    ranking *r = ctx;
+    return tally_chunk(&r->workers[c->worker].t, c, err);
+}
+
+static uint32_t *sum_found(const ranking *r) {
+    size_t n_terms = r->terms->asked;
+    uint32_t *sum = NEW_N(r->a, uint32_t, n_terms);
     for (size_t i = 0; i < r->n_workers; i++)
         for (size_t t = 0; t < n_terms; t++) sum[t] += r->workers[i].t.found_in[t];
     return sum;
@@ -183,36 +213,36 @@ static size_t level_of(const tally_file *f, double most) {
 }
 
 // The most promising files first.
-static void sort_files(arena *a, ranking *r) {
+static void sort_files(ranking *r) {
     size_t first[LEVELS + 1] = {0};
     double most = 0;
     for (size_t i = 0; i < r->n_workers; i++) {
         worker *w = &r->workers[i];
-        r->n_files += w->t.in.n;
-        for (vec_each(tally_file, f, &w->t.in)) {
-            f->bound = score_file_bound(&r->s, &w->t, f);
-            if (f->bound > most) most = f->bound;
+        r->n_files += w->t.n_in;
+        for (size_t k = 0; k < w->t.n_in; k++) {
+            score_bound(&r->s, &w->t, &w->t.in[k]);
+            if (w->t.in[k].bound > most) most = w->t.in[k].bound;
         }
     }
     for (size_t i = 0; i < r->n_workers; i++)
-        for (vec_each(tally_file, f, &r->workers[i].t.in)) first[level_of(f, most) + 1]++;
+        for (size_t k = 0; k < r->workers[i].t.n_in; k++) first[level_of(&r->workers[i].t.in[k], most) + 1]++;
     for (size_t i = 1; i < LEVELS; i++) first[i] += first[i - 1];
-    r->files = NEW_N(a, ranked_file, r->n_files);
+    r->files = NEW_N(r->a, ranked_file, r->n_files);
     for (uint32_t i = 0; i < r->n_workers; i++)
-        for (uint32_t k = 0; k < r->workers[i].t.in.n; k++)
-            r->files[first[level_of(&r->workers[i].t.in.p[k], most)]++] = (ranked_file){i, k};
+        for (uint32_t k = 0; k < r->workers[i].t.n_in; k++)
+            r->files[first[level_of(&r->workers[i].t.in[k], most)]++] = (ranked_file){i, k};
 }
 
-static uint32_t begin_ranking(arena *a, ranking *r, size_t limit) {
+static uint32_t begin_ranking(ranking *r, size_t limit) {
     uint32_t groups = 0;
     for (size_t i = 0; i < r->n_workers; i++) {
         worker *w = &r->workers[i];
         w->first_group = groups;
-        groups += (uint32_t)w->t.sections.n;
+        groups += (uint32_t)w->t.n_sections;
         w->x.s = &r->s;
-        w->x.row_of = NEW_N(a, uint32_t, (size_t)r->s.most_heads + 1);
-        w->best = (heap){.p = NEW_N(a, candidate, limit), .max = limit};
-        w->firsts = (heap){.p = NEW_N(a, candidate, limit), .max = limit};
+        w->x.row_of = NEW_N(r->a, uint32_t, (size_t)r->s.most_heads + 1);
+        w->best = (heap){.p = NEW_N(r->a, candidate, limit), .max = limit};
+        w->firsts = (heap){.p = NEW_N(r->a, candidate, limit), .max = limit};
     }
     return groups;
 }
@@ -229,12 +259,21 @@ static void spread(arena *a, candidates *c, uint32_t groups) {
     if (c->n > 1) qsort(c->p, c->n, sizeof *c->p, by_rank);
 }
 
+// Lines over the limit, which are not the last of each worker's, must not count.
+static dep_status tally_again(ranking *r, dep_err *err) {
+    for (size_t i = 0; i < r->n_workers; i++) {
+        worker *w = &r->workers[i];
+        tally_begin(&w->t, w->a, crew_pool(r->crew), r->terms, r->selected);
+    }
+    return crew_run(r->crew, r->scan->n_chunks, tally_job, r, err);
+}
+
 // What is worse than the bar came in before it stood as high.
-static void gather(arena *a, ranking *r, candidates *all) {
+static void gather(ranking *r, candidates *all) {
     double bar = bar_of(r);
     for (size_t i = 0; i < r->n_workers; i++)
         for (vec_each(const candidate, c, &r->workers[i].out))
-            if (c->score >= bar) vec_push(a, all, *c);
+            if (c->score >= bar) vec_push(r->a, all, *c);
 }
 
 static const term_hit *best_hit(const scoring *s, const candidate *c) {
@@ -245,21 +284,20 @@ static const term_hit *best_hit(const scoring *s, const candidate *c) {
     return &hits[best];
 }
 
-dep_status rank_lines(arena *a, crew *crew, const term_list *terms, const selected_file *files,
-                      size_t n_files, const scan_result *scan, size_t limit, ranked_line *ret, size_t *n,
+dep_status rank_lines(ranking *r, const scan_result *scan, size_t limit, ranked_line *ret, size_t *n,
                       dep_err *err) {
     *n = 0;
     if (limit > scan->lines) limit = scan->lines;
     if (limit == 0) return DEP_OK;
-    ranking *r = begin(a, crew, terms, files, scan);
-    TRY(crew_run(crew, scan->n_chunks, tally_job, r, err));
-    scoring_begin(a, &r->s, terms, files, n_files, sum_found(a, r, terms->asked));
-    sort_files(a, r);
-    uint32_t groups = begin_ranking(a, r, limit);
-    TRY(crew_run(crew, (r->n_files + JOB_FILES - 1) / JOB_FILES, rank_job, r, err));
+    r->scan = scan;
+    if (scan->trimmed) TRY(tally_again(r, err));
+    scoring_begin(r->a, &r->s, r->terms, r->selected, r->n_selected, sum_found(r));
+    sort_files(r);
+    uint32_t groups = begin_ranking(r, limit);
+    TRY(crew_run(r->crew, (r->n_files + JOB_FILES - 1) / JOB_FILES, rank_job, r, err));
     candidates all = {0};
-    gather(a, r, &all);
-    spread(a, &all, groups);
+    gather(r, &all);
+    spread(r->a, &all, groups);
     for (; *n < limit && *n < all.n; ++*n)
         ret[*n] = (ranked_line){
             .line = all.p[*n].line, .best = best_hit(&r->s, &all.p[*n]), .score = all.p[*n].score};

@@ -49,35 +49,38 @@ static inline double least(double a, double b) {
 
 // --- tally.c ---
 
+enum { TALLY_ONE = 100 }; // what a whole word counts, so that the parts of it that others count are whole too
+
 // What one term has in a section, or in a file. Near terms count as the ones they stand for.
 typedef struct {
-    double body, heads; // occurrences, weighed; those in headings apart
-    uint32_t term;
+    uint32_t body, heads; // occurrences, weighed; those in headings apart
+    uint16_t term;
 } tally_cell;
 
 typedef struct {
-    const line_hit *lines; // of it that match
-    uint32_t n_lines;
-    uint32_t section; // as corpus_section numbers them
+    uint32_t first_line, n_lines; // of it that match, among all that the worker found
+    uint32_t section;             // as corpus_section numbers them
     uint32_t first, n_cells;
 } tally_section;
 
 typedef struct {
-    const term_hit *hits; // of its lines
-    uint32_t file;        // in the selection
+    uint32_t file; // in the selection
     uint32_t first_section, n_sections;
     uint32_t first, n_cells; // of the whole file
+    uint64_t path[2];        // a bit for each term that stands in it
     double bound;            // none of its lines is worth more
 } tally_file;
 
 // Of one worker.
 typedef struct {
     arena *a;
+    pool *pool;
     const term_list *terms;
     const selected_file *files;
-    VEC(tally_cell) cells;
-    VEC(tally_section) sections;
-    VEC(tally_file) in;
+    tally_cell *cells;
+    tally_section *sections;
+    tally_file *in;
+    size_t n_cells, n_sections, n_in, cap_cells, cap_sections, cap_in;
     uint32_t *found_in; // by term: sections that have it
     // At hand: sums by term, and which terms have any.
     tally_cell section[RANK_TERMS_MAX], file[RANK_TERMS_MAX];
@@ -85,10 +88,18 @@ typedef struct {
     size_t n_section, n_file;
 } tally;
 
-void tally_begin(tally *t, arena *a, const term_list *terms, const selected_file *files);
+// Its memory is given back with `a`.
+void tally_begin(tally *t, arena *a, pool *p, const term_list *terms, const selected_file *files);
 // Whole files.
-void tally_chunk(tally *t, const scan_chunk *c);
-double tally_worth(const term_list *terms, const term_hit *h);
+[[nodiscard]] dep_status tally_chunk(tally *t, const scan_chunk *c, dep_err *err);
+uint32_t tally_worth(const term_list *terms, const term_hit *h);
+
+static inline double tally_occurrences(uint32_t n) {
+    return n * (1.0 / TALLY_ONE);
+}
+static inline bool tally_in_path(const tally_file *f, size_t term) {
+    return f->path[term / 64] >> (term % 64) & 1;
+}
 
 // --- score.c ---
 
@@ -105,26 +116,31 @@ typedef struct {
 // found_in: in how many sections each term is.
 void scoring_begin(arena *a, scoring *s, const term_list *terms, const selected_file *files, size_t n_files,
                    const uint32_t *found_in);
+// Fills in what a line of the file may at most be worth, by its counts alone.
+void score_bound(const scoring *s, const tally *t, tally_file *in);
 
 // Of one worker: the file and the section at hand.
 typedef struct {
     const scoring *s;
     const tally *t;
     const tally_file *in;
+    const term_hit *hits; // of the worker that found it
     const corpus_file *f;
-    uint32_t *row_of; // section → its number among those of the file, counted from 1
-    double in_path;   // what terms get that only the path has
-    bool path[RANK_TERMS_MAX];
+    uint32_t *row_of;                    // section → its number among those of the file, counted from 1
+    double in_path;                      // what terms get that only the path has
+    double outside;                      // the most that all terms get from elsewhere than the section
+    double most_outside[RANK_TERMS_MAX]; // of each, before it saturates
     double in_doc[RANK_TERMS_MAX];
     double around[RANK_TERMS_MAX], alone[RANK_TERMS_MAX]; // x of each term without a line, and its share then
     double chain[RANK_TERMS_MAX];
     double base; // the sum of all shares
 } scorer;
 
-// The most that any line of the file may be worth, without a look at anything but its counts.
-double score_file_bound(const scoring *s, const tally *t, const tally_file *in);
-// a: for the path's text.
-void score_enter_file(scorer *x, arena *a, const tally *t, const tally_file *in);
+// Goes to a file: what its sections may at most be worth can be asked.
+void score_look_at_file(scorer *x, const tally *t, const tally_file *in, const term_hit *hits);
+double score_section_bound(const scorer *x, const tally_section *section);
+// Now also what they are worth.
+void score_enter_file(scorer *x);
 void score_leave_file(scorer *x);
 // Returns the most that any line of the section may be worth.
 double score_enter_section(scorer *x, const tally_section *in);

@@ -77,7 +77,7 @@ static void select_files(run *r) {
 static str trail(arena *a, const corpus_file *f, uint32_t line) {
     uint32_t at = corpus_section(f, line), chain[HEADING_LEVELS + 1];
     // A heading is not above itself.
-    if (at && line < f->heads[at - 1].body) at = f->heads[at - 1].parent;
+    if (at && line < f->spans[at - 1].body) at = f->heads[at - 1].parent;
     size_t n = 0;
     for (; at && n < HEADING_LEVELS; at = f->heads[at - 1].parent) chain[n++] = at;
     buf b = buf_new(a, 0);
@@ -177,9 +177,16 @@ static size_t bytes_of(const run *r) {
 typedef struct {
     term_list terms;
     scan_result scan;
+    ranking *ranking;
     ranked_line *ranked;
     size_t n_ranked;
 } found;
+
+static dep_status scan(const run *r, crew *crew, found *f, dep_err *err) {
+    f->ranking = rank_begin(r->scratch, crew, &f->terms, r->files, r->n_files);
+    return scan_lines(r->scratch, crew, &f->terms, r->files, r->n_files, r->c, rank_take, f->ranking,
+                      &f->scan, err);
+}
 
 static dep_status find(run *r, found *f, dep_err *err) {
     ARENA_CATCH(r->scratch, err);
@@ -194,15 +201,14 @@ static dep_status find(run *r, found *f, dep_err *err) {
     TRY(compile_path(r, err));
     select_files(r);
     crew *crew = crew_new(r->scratch, r->c->pool, bytes_of(r) / SCAN_PART_BYTES, r->c->ask, r->c->ctx);
-    TRY(scan_lines(r->scratch, crew, &f->terms, r->files, r->n_files, r->c, &f->scan, err));
+    TRY(scan(r, crew, f, err));
     bool more = false;
     TRY(near_add(r->scratch, crew, r->files, r->n_files, r->c, &f->scan, &f->terms, &more, err));
-    if (more) TRY(scan_lines(r->scratch, crew, &f->terms, r->files, r->n_files, r->c, &f->scan, err));
+    if (more) TRY(scan(r, crew, f, err));
     size_t limit = r->q->limit ? r->q->limit : SEARCH_LIMIT_DEFAULT;
     if (limit > f->scan.lines) limit = f->scan.lines;
     f->ranked = NEW_N(r->scratch, ranked_line, limit);
-    TRY(rank_lines(r->scratch, crew, &f->terms, r->files, r->n_files, &f->scan, limit, f->ranked,
-                   &f->n_ranked, err));
+    TRY(rank_lines(f->ranking, &f->scan, limit, f->ranked, &f->n_ranked, err));
     f->scan.cancelled = f->scan.cancelled || crew_stopped(crew);
     return DEP_OK;
 }

@@ -7,9 +7,10 @@
 #include <stdlib.h>
 
 enum {
-    STEP_BYTES = 256 << 10, // between two questions whether to stop
-    RUN_FILES = 64,         // likewise
-    GAP_MAX = 128,          // bytes between two files that are run over
+    STEP_BYTES = 16 << 10, // after which places are looked at, while the text is near
+    ASK_BYTES = 256 << 10, // between two questions whether to stop
+    RUN_FILES = 64,        // likewise
+    GAP_MAX = 128,         // bytes between two files that are run over
 };
 
 static_assert(SEARCH_TERMS_MAX + TERM_GRAMS_MAX + NEAR_TERMS_MAX * NEAR_WORDS_MAX <= UINT8_MAX,
@@ -30,12 +31,13 @@ typedef struct {
     pool *pool;
     line_hit *lines;
     term_hit *hits;
-    size_t n_lines, n_hits, cap_lines, cap_hits;
+    path_hit *paths;
+    size_t n_lines, n_hits, n_paths, cap_lines, cap_hits, cap_paths;
 } found_lines;
 
 typedef struct {
     size_t from, to; // files
-    size_t worker, first, n_lines;
+    size_t worker, first, n_lines, first_path, n_paths;
     size_t files, bytes, matched, expanded, unranked;
 } chunk;
 
@@ -46,14 +48,15 @@ typedef struct {
     crew *crew;
     size_t worker;
     scan_tables tables;
-    size_t n_terms;
-    needle *needles; // by bucket
+    size_t n_terms, most_lines; // of a chunk
+    needle *needles;            // by bucket
     uint16_t first[SCAN_BUCKETS + 1];
     // What is done with a place: it is counted in its line, or shown to somebody.
-    found_lines *found;
+    found_lines found;
     scan_visit *visit;
-    void *visit_ctx;
-    chunk *chunk;
+    scan_take *take;
+    void *ctx;   // of either
+    chunk chunk; // a copy: those beside it belong to other workers
     // The line at hand.
     size_t file;
     const corpus_file *f;
@@ -61,6 +64,7 @@ typedef struct {
     uint32_t serial;
     term_hit *hits; // in found, or `spare` when there is no room
     term_hit *spare;
+    uint32_t *lines_of; // by term: lines with it
     uint16_t n_hits;
     bool exact, sorted;
 } scanner;
@@ -132,15 +136,27 @@ static void fill_tables(scanner *s, const term_list *terms) {
 
 // --- Lines ---
 
-// Where the hits of the next line go. Without room they are counted like those over the limit.
-static void begin_line(scanner *s, uint32_t line, uint32_t end) {
-    found_lines *f = s->found;
-    bool room =
-        f->n_lines < s->c->limits.lines &&
-        pool_grow(f->pool, (void **)&f->lines, &f->cap_lines, f->n_lines + 1, f->n_lines, sizeof *f->lines) &&
-        pool_grow(f->pool, (void **)&f->hits, &f->cap_hits, f->n_hits + s->n_terms, f->n_hits,
-                  sizeof *f->hits);
-    s->hits = room ? f->hits + f->n_hits : s->spare;
+static bool make_room(found_lines *f, size_t hits) {
+    return pool_grow(f->pool, (void **)&f->lines, &f->cap_lines, f->n_lines + 1, f->n_lines,
+                     sizeof *f->lines) &&
+           pool_grow(f->pool, (void **)&f->hits, &f->cap_hits, f->n_hits + hits, f->n_hits, sizeof *f->hits);
+}
+
+// Is there room for one line more? Without, it is counted like those over the limit.
+static inline bool has_room(scanner *s) {
+    found_lines *f = &s->found;
+    if (f->n_lines >= s->c->limits.lines || f->n_lines - s->chunk.first >= s->most_lines) return false;
+    return (f->n_lines < f->cap_lines && f->cap_hits - f->n_hits >= s->n_terms) || make_room(f, s->n_terms);
+}
+
+static inline void begin_line(scanner *s, bool room, uint32_t line, uint32_t end) {
+    s->hits = s->spare;
+    if (room) {
+        s->hits = s->found.hits + s->found.n_hits;
+        // Memory that another worker may have had.
+        __builtin_prefetch(s->hits + 24, 1);
+        __builtin_prefetch(s->found.lines + s->found.n_lines + 24, 1);
+    }
     s->line = line;
     s->line_end = end;
     s->serial++;
@@ -153,11 +169,15 @@ static void begin_line(scanner *s, uint32_t line, uint32_t end) {
 static void end_line(scanner *s) {
     if (!s->n_hits) return;
     if (s->exact)
-        s->chunk->matched++;
+        s->chunk.matched++;
     else
-        s->chunk->expanded++;
+        s->chunk.expanded++;
+    for (size_t i = 0; i < s->n_hits; i++) {
+        const term_hit *h = &s->hits[i];
+        s->lines_of[h->term] += (h->whole | h->start | h->forms) != 0;
+    }
     if (s->hits == s->spare) {
-        s->chunk->unranked++;
+        s->chunk.unranked++;
         s->n_hits = 0;
         return;
     }
@@ -168,7 +188,7 @@ static void end_line(scanner *s) {
         for (; k && s->hits[k - 1].term > h.term; k--) s->hits[k] = s->hits[k - 1];
         s->hits[k] = h;
     }
-    found_lines *f = s->found;
+    found_lines *f = &s->found;
     uint32_t len = s->line_end - 1 - s->line;
     f->lines[f->n_lines++] = (line_hit){.file = (uint32_t)s->file,
                                         .line = s->line,
@@ -184,21 +204,43 @@ static void end_line(scanner *s) {
 static inline void seek_line(scanner *s, uint32_t at) {
     if (at < s->line_end) return;
     end_line(s);
-    uint32_t line = corpus_line_start(s->f, s->line_end, at);
-    begin_line(s, line, at + (uint32_t)corpus_line(s->f, at).n + 1);
+    // Of a line that is only counted nobody asks where it begins.
+    bool room = has_room(s);
+    uint32_t line = room ? corpus_line_start(s->f, s->line_end, at) : at;
+    begin_line(s, room, line, at + (uint32_t)corpus_line(s->f, at).n + 1);
 }
 
 static void enter_file(scanner *s, size_t file) {
     end_line(s);
     s->file = file;
     s->f = s->files[file].file;
-    begin_line(s, 0, 0);
+    begin_line(s, false, 0, 0);
 }
 
 // Does the whole term stand at p, where its stem does?
 static inline bool is_exact(const term *t, const char *p, size_t left) {
     if (t->text.n == t->stem.n) return true;
     return left >= t->text.n && memcmp(p + t->stem.n, t->text.p + t->stem.n, t->text.n - t->stem.n) == 0;
+}
+
+static void one_more(uint16_t *n) {
+    *n = (uint16_t)(*n + (*n != UINT16_MAX));
+}
+
+// As count_occurrence, which has the last word: of a word with ASCII at both sides it needs no call.
+static inline bool count_here(const term *t, str s, size_t at, bool exact, term_hit *hit) {
+    static const uint8_t kinds[256] = {
+        ['0' ... '9'] = 1, ['A' ... 'Z'] = 1, ['a' ... 'z'] = 1, [0x80 ... 0xFF] = 2};
+    if (t->kind == TERM_WORD && exact) {
+        // Behind the last byte of a file there is a line feed.
+        uint8_t before = at ? kinds[(unsigned char)s.p[at - 1]] : 0,
+                after = kinds[(unsigned char)s.p[at + t->text.n]];
+        if ((before | after) < 2) {
+            one_more(before ? &hit->inside : after ? &hit->start : &hit->whole);
+            return true;
+        }
+    }
+    return count_occurrence(t, s, at, exact, hit);
 }
 
 // A window of the needle stands at p.
@@ -217,18 +259,20 @@ static inline void look_at(scanner *s, needle *d, const char *p) {
         return;
     if (s->visit) {
         d->ahead = p + 1;
-        s->visit(s->visit_ctx, s->worker, s->f, d->number, (uint32_t)at);
+        s->visit(s->ctx, s->worker, s->f, d->number, (uint32_t)at);
         return;
     }
+    // Of a line that is only counted nothing more can be learnt.
+    if (at < s->line_end && s->exact && s->hits == s->spare) return;
     bool exact = is_exact(t, p, left);
     // A stem may overlap itself, and the whole term begin within what was only a stem.
     d->ahead = p + (exact ? t->text.n : 1);
     seek_line(s, (uint32_t)at);
     if (d->serial == s->serial) {
-        if (!count_occurrence(t, text, at, exact, &s->hits[d->index])) return;
+        if (!count_here(t, text, at, exact, &s->hits[d->index])) return;
     } else {
         term_hit hit = {.term = d->number, .at = (uint32_t)at - s->line};
-        if (!count_occurrence(t, text, at, exact, &hit)) return;
+        if (!count_here(t, text, at, exact, &hit)) return;
         if (s->n_hits && s->hits[s->n_hits - 1].term > d->number) s->sorted = false;
         d->serial = s->serial;
         d->index = s->n_hits;
@@ -239,54 +283,77 @@ static inline void look_at(scanner *s, needle *d, const char *p) {
 
 // --- Runs ---
 
-static void look_at_places(scanner *s, const char *base, const scan_place *places, size_t n) {
+// A window of the needle stands at p, in the path before the text.
+static void look_at_path(scanner *s, const needle *d, const char *p) {
+    const char *start = corpus_path_start(s->f), *end = s->f->folded.p - 1;
+    str stem = d->t->stem;
+    if (s->visit || s->f->n_names != 1 || (size_t)(p - start) < d->window) return;
+    p -= d->window;
+    if ((size_t)(end - p) < stem.n || memcmp(p, stem.p, stem.n) != 0) return;
+    found_lines *f = &s->found;
+    if (!pool_grow(f->pool, (void **)&f->paths, &f->cap_paths, f->n_paths + 1, f->n_paths, sizeof *f->paths))
+        return;
+    f->paths[f->n_paths++] = (path_hit){(uint32_t)s->file, d->number};
+}
+
+static inline void look_at_bucket(scanner *s, unsigned bucket, const char *p) {
+    for (size_t k = s->first[bucket]; k < s->first[bucket + 1]; k++) {
+        if (p >= s->f->folded.p)
+            look_at(s, &s->needles[k], p);
+        else
+            look_at_path(s, &s->needles[k], p);
+    }
+}
+
+// to: where the files of the run end.
+static void look_at_places(scanner *s, const char *base, size_t to, const scan_places_found *places) {
     const char *end = s->f->folded.p + s->f->folded.n;
-    for (size_t i = 0; i < n; i++) {
-        const char *p = base + places[i].at;
+    for (size_t i = 0; i < places->n; i++) {
+        const char *p = base + places->at[i];
         while (p >= end) {
-            // Between two files, or before a later one of this run: the caller has cut the run at its last.
-            if (p < s->files[s->file + 1].file->folded.p) break;
+            // Between two files, or of a later one.
+            if (s->file + 1 == to || p < corpus_path_start(s->files[s->file + 1].file)) break;
             enter_file(s, s->file + 1);
             end = s->f->folded.p + s->f->folded.n;
         }
         if (p >= end) continue;
-        for (unsigned found = places[i].buckets; found; found &= found - 1) {
-            unsigned b = (unsigned)__builtin_ctz(found);
-            for (size_t k = s->first[b]; k < s->first[b + 1]; k++) look_at(s, &s->needles[k], p);
-        }
+        for (unsigned found = places->buckets[i]; found; found &= found - 1)
+            look_at_bucket(s, (unsigned)__builtin_ctz(found), p);
     }
 }
 
 // Files [from, to) lie one after the other. False: stopped.
 static bool scan_run(scanner *s, size_t from, size_t to) {
-    const char *base = s->files[from].file->folded.p;
+    const char *base = corpus_path_start(s->files[from].file);
     const corpus_file *last = s->files[to - 1].file;
     size_t end = (size_t)(last->folded.p + last->folded.n - base);
-    scan_place places[SCAN_FOUND_MAX];
+    scan_places_found places;
     for (size_t i = 0; i < s->n_terms; i++) s->needles[i].ahead = NULL;
     enter_file(s, from);
     for (size_t at = 0, asked = 0; at < end;) {
-        size_t n = 0, step = end - at < STEP_BYTES ? end : at + STEP_BYTES;
-        at = s->kernel(&s->tables, base, at, step, places, &n);
-        look_at_places(s, base, places, n);
-        if (at - asked < STEP_BYTES) continue;
+        size_t step = end - at < STEP_BYTES ? end : at + STEP_BYTES;
+        places.n = 0;
+        at = s->kernel(&s->tables, base, at, step, &places);
+        look_at_places(s, base, to, &places);
+        if (at - asked < ASK_BYTES) continue;
         asked = at;
         if (crew_stops(s->crew, s->worker)) return false;
     }
     end_line(s);
-    for (size_t i = from; i < to; i++) s->chunk->bytes += s->files[i].file->bytes;
-    s->chunk->files += to - from;
+    for (size_t i = from; i < to; i++) s->chunk.bytes += s->files[i].file->bytes;
+    s->chunk.files += to - from;
     return true;
 }
 
 static size_t run_end(const scanner *s, size_t from, size_t n) {
     size_t to = from + 1;
-    const char *first = s->files[from].file->folded.p;
+    const char *first = corpus_path_start(s->files[from].file);
     for (; to < n && to - from < RUN_FILES; to++) {
         const corpus_file *before = s->files[to - 1].file, *f = s->files[to].file;
         const char *end = before->folded.p + before->folded.n;
         // Offsets within a run are 32 bits.
-        if (f->in != before->in || f->folded.p < end || f->folded.p - end > GAP_MAX ||
+        const char *start = corpus_path_start(f);
+        if (f->in != before->in || start < end || start - end > GAP_MAX ||
             f->folded.p + f->folded.n - first > INT32_MAX)
             break;
     }
@@ -300,21 +367,36 @@ typedef struct {
     VEC(chunk) chunks;
 } scanning;
 
+static scan_chunk chunk_of(const chunk *c, const found_lines *f, size_t n) {
+    return (scan_chunk){.lines = n ? f->lines + c->first : NULL,
+                        .hits = f->hits,
+                        .n = n,
+                        .worker = c->worker,
+                        .first = c->first,
+                        .paths = c->n_paths ? f->paths + c->first_path : NULL,
+                        .n_paths = c->n_paths};
+}
+
 static dep_status scan_chunk_of(void *ctx, size_t worker, size_t i, dep_err *err) {
-    (void)err;
     scanning *all = ctx;
     scanner *s = &all->workers[worker];
-    chunk *c = s->chunk = &all->chunks.p[i];
+    chunk *c = &s->chunk;
+    *c = all->chunks.p[i];
     c->worker = worker;
-    c->first = s->found->n_lines;
-    for (size_t from = c->from, to; from < c->to; from = to) {
+    c->first = s->found.n_lines;
+    c->first_path = s->found.n_paths;
+    // Many small files are asked about as often as few large ones.
+    for (size_t from = c->from, to; from < c->to && !crew_stops(s->crew, worker); from = to) {
         to = run_end(s, from, c->to);
         if (!scan_run(s, from, to)) break;
     }
     // A line that was begun when all was stopped.
     end_line(s);
-    c->n_lines = s->found->n_lines - c->first;
-    return DEP_OK;
+    c->n_lines = s->found.n_lines - c->first;
+    c->n_paths = s->found.n_paths - c->first_path;
+    all->chunks.p[i] = *c;
+    scan_chunk done = chunk_of(c, &s->found, c->n_lines);
+    return s->take ? s->take(s->ctx, &done, err) : DEP_OK;
 }
 
 static void divide(arena *a, scanning *all, size_t chunk_bytes, const selected_file *files, size_t n) {
@@ -334,32 +416,41 @@ static void free_found(void *p) {
     found_lines *f = p;
     pool_give(f->pool, f->lines);
     pool_give(f->pool, f->hits);
+    pool_give(f->pool, f->paths);
 }
 
 static void new_scanner(arena *a, scanner *s, const term_list *terms, const scanner *like, size_t worker) {
     *s = *like;
     s->worker = worker;
     s->n_terms = terms->n;
+    s->most_lines = terms->common ? s->c->limits.common : SIZE_MAX;
     s->needles = NEW_N(a, needle, terms->n);
     s->spare = NEW_N(a, term_hit, terms->n);
-    s->found = NEW(a, found_lines);
-    s->found->pool = crew_pool(s->crew);
-    arena_defer(a, free_found, s->found);
+    s->lines_of = NEW_N(a, uint32_t, terms->n);
+    s->found.pool = crew_pool(s->crew);
+    arena_defer(a, free_found, &s->found);
     fill_tables(s, terms);
 }
 
 // Puts the chunks in order. Over the limit the first lines stay: as each worker takes chunks in rising order,
 // what one kept up to the limit has all of them that are its own.
-static void collect(arena *a, const scanning *all, size_t limit, scan_result *ret) {
+static void collect(arena *a, const scanning *all, size_t workers, size_t limit, scan_result *ret) {
+    ret->parts = NEW_N(a, scan_part, workers);
+    ret->lines_of = NEW_N(a, uint32_t, all->workers->n_terms);
+    for (size_t i = 0; i < workers; i++)
+        for (size_t t = 0; t < all->workers->n_terms; t++) ret->lines_of[t] += all->workers[i].lines_of[t];
+    for (size_t i = 0; i < workers; i++)
+        ret->parts[i] = (scan_part){all->workers[i].found.lines, all->workers[i].found.hits};
     ret->chunks = NEW_N(a, scan_chunk, all->chunks.n);
     ret->n_chunks = all->chunks.n;
     for (size_t i = 0; i < all->chunks.n; i++) {
         const chunk *c = &all->chunks.p[i];
-        const found_lines *f = all->workers[c->worker].found;
+        const found_lines *f = &all->workers[c->worker].found;
         size_t room = limit - ret->lines, n = c->n_lines < room ? c->n_lines : room;
-        ret->chunks[i] = (scan_chunk){.lines = n ? f->lines + c->first : NULL, .n = n, .hits = f->hits};
+        ret->chunks[i] = chunk_of(c, f, n);
         ret->lines += n;
         ret->unranked += c->unranked + (c->n_lines - n);
+        ret->trimmed = ret->trimmed || n < c->n_lines;
         ret->matched += c->matched;
         ret->expanded += c->expanded;
         ret->files += c->files;
@@ -370,32 +461,36 @@ static void collect(arena *a, const scanning *all, size_t limit, scan_result *re
 static dep_status scan_all(arena *a, const scanner *like, size_t chunk_bytes, const term_list *terms,
                            size_t n, scanning *all, dep_err *err) {
     all->workers = NEW_N(a, scanner, crew_size(like->crew));
-    for (size_t i = 0; i < crew_size(like->crew); i++) new_scanner(a, &all->workers[i], terms, like, i);
+    for (size_t i = 0; i < crew_size(like->crew); i++)
+        new_scanner(crew_arena(like->crew, i), &all->workers[i], terms, like, i);
     divide(a, all, chunk_bytes, like->files, n);
     return crew_run(like->crew, all->chunks.n, scan_chunk_of, all, err);
 }
 
 dep_status scan_lines_with(scan_kernel *kernel, size_t chunk_bytes, arena *a, crew *crew,
                            const term_list *terms, const selected_file *files, size_t n,
-                           const search_corpus *corpus, scan_result *ret, dep_err *err) {
+                           const search_corpus *corpus, scan_take *take, void *ctx, scan_result *ret,
+                           dep_err *err) {
     *ret = (scan_result){0};
     scanning all = {0};
-    const scanner like = {.files = files, .c = corpus, .kernel = kernel, .crew = crew};
+    const scanner like = {
+        .files = files, .c = corpus, .kernel = kernel, .crew = crew, .take = take, .ctx = ctx};
     TRY(scan_all(a, &like, chunk_bytes, terms, n, &all, err));
     ret->cancelled = crew_stopped(crew);
-    collect(a, &all, corpus->limits.lines, ret);
+    collect(a, &all, crew_size(crew), corpus->limits.lines, ret);
     return DEP_OK;
 }
 
 dep_status scan_lines(arena *a, crew *crew, const term_list *terms, const selected_file *files, size_t n,
-                      const search_corpus *c, scan_result *ret, dep_err *err) {
-    return scan_lines_with(scan_kernel_best(), SCAN_CHUNK_BYTES, a, crew, terms, files, n, c, ret, err);
+                      const search_corpus *c, scan_take *take, void *ctx, scan_result *ret, dep_err *err) {
+    return scan_lines_with(scan_kernel_best(), SCAN_CHUNK_BYTES, a, crew, terms, files, n, c, take, ctx, ret,
+                           err);
 }
 
 dep_status scan_places(arena *a, crew *crew, const term_list *terms, const selected_file *files, size_t n,
                        const search_corpus *c, scan_visit *visit, void *ctx, dep_err *err) {
     scanning all = {0};
     const scanner like = {
-        .files = files, .c = c, .kernel = scan_kernel_best(), .crew = crew, .visit = visit, .visit_ctx = ctx};
+        .files = files, .c = c, .kernel = scan_kernel_best(), .crew = crew, .visit = visit, .ctx = ctx};
     return scan_all(a, &like, SCAN_CHUNK_BYTES, terms, n, &all, err);
 }

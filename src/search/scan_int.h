@@ -9,7 +9,7 @@ enum {
     SCAN_WINDOW = 3,
     SCAN_AHEAD = 80,  // readable bytes that must follow the text: one vector and a window
     SCAN_FOUND = 512, // places that one call of a kernel finds at most, and a vector's worth more
-    SCAN_FOUND_MAX = SCAN_FOUND + 64,
+    SCAN_FOUND_MAX = SCAN_FOUND + 128,
 };
 
 typedef struct {
@@ -20,14 +20,15 @@ typedef struct {
 } scan_tables;
 
 typedef struct {
-    uint32_t at; // from the start of the text
-    uint32_t buckets;
-} scan_place;
+    size_t n;
+    uint32_t at[SCAN_FOUND_MAX]; // from the start of the text
+    uint8_t buckets[SCAN_FOUND_MAX];
+} scan_places_found;
 
-// Finds places in p[from, to), in order. *n counts them; returns where to go on: `to`, or less when there is
-// no more room. p[to + SCAN_AHEAD - 1] can be read. May find places that are none; misses none.
-typedef size_t scan_kernel(const scan_tables *t, const char *p, size_t from, size_t to, scan_place *places,
-                           size_t *n);
+// Adds places in p[from, to), in order; returns where to go on: `to`, or less when there is no more room.
+// p[to + SCAN_AHEAD - 1] can be read. May find places that are none; misses none.
+typedef size_t scan_kernel(const scan_tables *t, const char *p, size_t from, size_t to,
+                           scan_places_found *places);
 
 typedef enum { SCAN_PLAIN, SCAN_SSSE3, SCAN_AVX2, SCAN_AVX512, SCAN_VARIANTS } scan_variant;
 
@@ -42,4 +43,5 @@ enum { SCAN_CHUNK_FILES = 512 };
 // scan_lines with a given kernel and chunks of about so many bytes.
 [[nodiscard]] dep_status scan_lines_with(scan_kernel *kernel, size_t chunk_bytes, arena *a, crew *crew,
                                          const term_list *terms, const selected_file *files, size_t n,
-                                         const search_corpus *c, scan_result *ret, dep_err *err);
+                                         const search_corpus *c, scan_take *take, void *ctx, scan_result *ret,
+                                         dep_err *err);

@@ -6,12 +6,13 @@
 // Prefetched that far ahead: processors do not read over the end of a page on their own.
 enum { FETCH_AHEAD = 1536 };
 
-static size_t plain(const scan_tables *t, const char *p, size_t from, size_t to, scan_place *places,
-                    size_t *n) {
+static size_t plain(const scan_tables *t, const char *p, size_t from, size_t to, scan_places_found *places) {
     const unsigned char *s = (const unsigned char *)p;
-    for (; from < to && *n < SCAN_FOUND; from++) {
+    for (; from < to && places->n < SCAN_FOUND; from++) {
         unsigned found = t->admits[0][s[from]] & t->admits[1][s[from + 1]] & t->admits[2][s[from + 2]];
-        if (found) places[(*n)++] = (scan_place){(uint32_t)from, found};
+        if (!found) continue;
+        places->at[places->n] = (uint32_t)from;
+        places->buckets[places->n++] = (uint8_t)found;
     }
     return from;
 }
@@ -21,12 +22,14 @@ static size_t plain(const scan_tables *t, const char *p, size_t from, size_t to,
 #include <immintrin.h>
 
 // Each bit of mask is a byte of `buckets`, at base and after it.
-static inline size_t take(uint64_t mask, const uint8_t *buckets, size_t base, scan_place *places, size_t n) {
-    for (; mask; mask &= mask - 1) {
+static inline void take(uint64_t mask, const uint8_t *buckets, size_t base, scan_places_found *places) {
+    size_t n = places->n;
+    for (; mask; mask &= mask - 1, n++) {
         unsigned k = (unsigned)__builtin_ctzll(mask);
-        places[n++] = (scan_place){(uint32_t)(base + k), buckets[k]};
+        places->at[n] = (uint32_t)(base + k);
+        places->buckets[n] = buckets[k];
     }
-    return n;
+    places->n = n;
 }
 
 // Those of the first `left` bytes.
@@ -41,14 +44,14 @@ static inline uint64_t within(uint64_t mask, size_t left) {
 #define LOAD(at) _mm_loadu_si128((const __m128i *)(p + (at)))
 
 __attribute__((target("ssse3"))) static size_t with_ssse3(const scan_tables *t, const char *p, size_t from,
-                                                          size_t to, scan_place *places, size_t *n) {
+                                                          size_t to, scan_places_found *places) {
     const __m128i half = _mm_set1_epi8(15), zero = _mm_setzero_si128();
     __m128i low[SCAN_WINDOW], high[SCAN_WINDOW];
     for (int k = 0; k < SCAN_WINDOW; k++) {
         low[k] = _mm_loadu_si128((const __m128i *)t->low[k]);
         high[k] = _mm_loadu_si128((const __m128i *)t->high[k]);
     }
-    for (; from < to && *n < SCAN_FOUND; from += 16) {
+    for (; from < to && places->n < SCAN_FOUND; from += 16) {
         _mm_prefetch(p + from + FETCH_AHEAD, _MM_HINT_T0);
         __m128i r = _mm_and_si128(HALVES(LOAD(from), 0), HALVES(LOAD(from + 1), 1));
         r = _mm_and_si128(r, HALVES(LOAD(from + 2), 2));
@@ -57,7 +60,7 @@ __attribute__((target("ssse3"))) static size_t with_ssse3(const scan_tables *t, 
         if (!mask) continue;
         uint8_t buckets[16];
         _mm_storeu_si128((__m128i *)buckets, r);
-        *n = take(mask, buckets, from, places, *n);
+        take(mask, buckets, from, places);
     }
     return from < to ? from : to;
 }
@@ -70,14 +73,14 @@ __attribute__((target("ssse3"))) static size_t with_ssse3(const scan_tables *t, 
 #define LOAD(at) _mm256_loadu_si256((const __m256i *)(p + (at)))
 
 __attribute__((target("avx2"))) static size_t with_avx2(const scan_tables *t, const char *p, size_t from,
-                                                        size_t to, scan_place *places, size_t *n) {
+                                                        size_t to, scan_places_found *places) {
     const __m256i half = _mm256_set1_epi8(15), zero = _mm256_setzero_si256();
     __m256i low[SCAN_WINDOW], high[SCAN_WINDOW];
     for (int k = 0; k < SCAN_WINDOW; k++) {
         low[k] = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)t->low[k]));
         high[k] = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)t->high[k]));
     }
-    for (; from < to && *n < SCAN_FOUND; from += 32) {
+    for (; from < to && places->n < SCAN_FOUND; from += 32) {
         _mm_prefetch(p + from + FETCH_AHEAD, _MM_HINT_T0);
         __m256i r = _mm256_and_si256(HALVES(LOAD(from), 0), HALVES(LOAD(from + 1), 1));
         r = _mm256_and_si256(r, HALVES(LOAD(from + 2), 2));
@@ -86,7 +89,7 @@ __attribute__((target("avx2"))) static size_t with_avx2(const scan_tables *t, co
         if (!mask) continue;
         uint8_t buckets[32];
         _mm256_storeu_si256((__m256i *)buckets, r);
-        *n = take(mask, buckets, from, places, *n);
+        take(mask, buckets, from, places);
     }
     return from < to ? from : to;
 }
@@ -97,22 +100,39 @@ __attribute__((target("avx2"))) static size_t with_avx2(const scan_tables *t, co
 // taken for each other, which is rare within one script and found out when the place is looked at.
 #define LOOK(at, k) _mm512_permutex2var_epi8(first[k], _mm512_loadu_si512(p + (at)), second[k])
 
-__attribute__((target("avx512f,avx512bw,avx512vbmi"))) static size_t with_avx512(
-    const scan_tables *t, const char *p, size_t from, size_t to, scan_place *places, size_t *n) {
+// The places of a vector without a branch for each: which bytes they are is compressed, and so are their
+// buckets.
+__attribute__((target("avx512f,avx512bw,avx512vbmi,avx512vbmi2"))) static inline void take_all(
+    uint64_t mask, __m512i r, size_t base, scan_places_found *places) {
+    alignas(64) static const uint8_t numbers[64] = {
+        0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
+        22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43,
+        44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63};
+    __m512i at = _mm512_maskz_compress_epi8(mask, _mm512_load_si512(numbers)),
+            first = _mm512_set1_epi32((int)base);
+    size_t n = places->n;
+    places->n += (size_t)__builtin_popcountll(mask);
+    _mm512_storeu_si512(places->buckets + n, _mm512_maskz_compress_epi8(mask, r));
+    for (; n < places->n; n += 16) {
+        __m512i some = _mm512_cvtepu8_epi32(_mm512_castsi512_si128(at));
+        _mm512_storeu_si512(places->at + n, _mm512_add_epi32(some, first));
+        at = _mm512_shuffle_i32x4(at, at, 0x39);
+    }
+}
+
+__attribute__((target("avx512f,avx512bw,avx512vbmi,avx512vbmi2"))) static size_t with_avx512(
+    const scan_tables *t, const char *p, size_t from, size_t to, scan_places_found *places) {
     __m512i first[SCAN_WINDOW], second[SCAN_WINDOW];
     for (int k = 0; k < SCAN_WINDOW; k++) {
         const uint8_t *all = t->admits[k];
         first[k] = _mm512_or_si512(_mm512_loadu_si512(all), _mm512_loadu_si512(all + 128));
         second[k] = _mm512_or_si512(_mm512_loadu_si512(all + 64), _mm512_loadu_si512(all + 192));
     }
-    for (; from < to && *n < SCAN_FOUND; from += 64) {
+    for (; from < to && places->n < SCAN_FOUND; from += 64) {
         _mm_prefetch(p + from + FETCH_AHEAD, _MM_HINT_T0);
         __m512i r = _mm512_ternarylogic_epi64(LOOK(from, 0), LOOK(from + 1, 1), LOOK(from + 2, 2), 0x80);
         uint64_t mask = within(_mm512_test_epi8_mask(r, r), to - from);
-        if (!mask) continue;
-        uint8_t buckets[64];
-        _mm512_storeu_si512(buckets, r);
-        *n = take(mask, buckets, from, places, *n);
+        if (mask) take_all(mask, r, from, places);
     }
     return from < to ? from : to;
 }
@@ -129,7 +149,8 @@ static bool has(scan_variant v) {
     __asm__ volatile("xgetbv" : "=a"(kept), "=d"(high) : "c"(0));
     if ((kept & 0x06) != 0x06 || !__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
     if (v == SCAN_AVX2) return b & bit_AVX2;
-    return (kept & 0xE6) == 0xE6 && (b & bit_AVX512F) && (b & bit_AVX512BW) && (c & bit_AVX512VBMI);
+    return (kept & 0xE6) == 0xE6 && (b & bit_AVX512F) && (b & bit_AVX512BW) && (c & bit_AVX512VBMI) &&
+           (c & bit_AVX512VBMI2);
 }
 
 static scan_kernel *const all[SCAN_VARIANTS] = {plain, with_ssse3, with_avx2, with_avx512};

@@ -82,53 +82,87 @@ static double line_factor(const scoring *s, double sum, size_t n_terms) {
     return n_terms > 1 ? factor * (1 + weights.together * pairs * part) : factor;
 }
 
-// --- Of a file ---
+// --- What it may be at most ---
 
-double score_file_bound(const scoring *s, const tally *t, const tally_file *in) {
-    // Occurrences in text count on the line, for its section and for the file: never with a length of less
-    // than none.
-    const double most = weights.line / (1 - weights.b_line) + weights.body / (1 - weights.b_body) +
-                        weights.doc / (1 - weights.b_doc);
-    const double path = weights.path / (weights.path + weights.saturation);
-    double sum = 0, found = 0;
+// Of occurrences that may stand on the line: there they also count for its section.
+static double most_on_line(double n) {
+    return n * (weights.line / (1 - weights.b_line) + weights.body / (1 - weights.b_body));
+}
+
+// Of those elsewhere in the file: in headings, its text, its path; never with a length of less than none.
+static double most_outside(const tally_cell *c, bool path) {
+    double heads = least(tally_occurrences(c->heads), weights.chain_max);
+    return (weights.above > weights.own ? weights.above : weights.own) * heads / (1 - weights.b_chain) +
+           weights.doc * tally_occurrences(c->body + c->heads) / (1 - weights.b_doc) +
+           (path ? weights.path : 0);
+}
+
+// What the path alone gives to terms that the file has nowhere.
+static double path_alone(const scoring *s, const tally *t, const tally_file *in) {
+    if (!(in->path[0] | in->path[1])) return 0;
+    uint64_t has[2] = {0};
     for (size_t i = 0; i < in->n_cells; i++) {
-        const tally_cell *c = &t->cells.p[in->first + i];
-        double heads = least(c->heads, weights.chain_max);
-        double x = weights.above * heads / (1 - weights.b_chain) + most * (c->body + c->heads) + weights.path;
-        sum += share(s, c->term, x);
+        uint16_t term = t->cells[in->first + i].term;
+        has[term / 64] |= (uint64_t)1 << (term % 64);
+    }
+    double sum = 0;
+    for (int half = 0; half < 2; half++)
+        for (uint64_t left = in->path[half] & ~has[half]; left; left &= left - 1)
+            sum += share(s, (size_t)half * 64 + (size_t)__builtin_ctzll(left), weights.path);
+    return sum;
+}
+
+void score_bound(const scoring *s, const tally *t, tally_file *in) {
+    double sum = path_alone(s, t, in), found = 0;
+    for (size_t i = 0; i < in->n_cells; i++) {
+        const tally_cell *c = &t->cells[in->first + i];
+        double on_line = most_on_line(tally_occurrences(c->body + c->heads));
+        sum += share(s, c->term, on_line + most_outside(c, tally_in_path(in, c->term)));
         found += s->idf[c->term];
     }
-    return (sum + (s->idf_sum - found) * path) * line_factor(s, found, in->n_cells);
+    in->bound = sum * line_factor(s, found, in->n_cells);
 }
 
-static void look_at_path(scorer *x, arena *a) {
-    str path = utf8_fold(a, utf8_repair(a, x->s->files[x->in->file].name->path));
-    memset(x->path, 0, x->s->n_terms * sizeof *x->path);
-    const term_list *terms = x->s->terms;
-    for (size_t t = 0; t < terms->n; t++)
-        if (str_find(path, terms->p[t].stem) != SIZE_MAX) x->path[terms->p[t].as] = true;
-}
-
-void score_enter_file(scorer *x, arena *a, const tally *t, const tally_file *in) {
+void score_look_at_file(scorer *x, const tally *t, const tally_file *in, const term_hit *hits) {
     x->t = t;
     x->in = in;
+    x->hits = hits;
     x->f = x->s->files[in->file].file;
-    look_at_path(x, a);
-    memset(x->in_doc, 0, x->s->n_terms * sizeof *x->in_doc);
+    x->in_path = x->outside = path_alone(x->s, t, in);
     for (size_t i = 0; i < in->n_cells; i++) {
-        const tally_cell *c = &t->cells.p[in->first + i];
-        x->in_doc[c->term] = c->body + c->heads;
+        const tally_cell *c = &t->cells[in->first + i];
+        x->most_outside[c->term] = most_outside(c, tally_in_path(in, c->term));
+        x->outside += share(x->s, c->term, x->most_outside[c->term]);
     }
-    x->in_path = 0;
-    for (size_t i = 0; i < x->s->n_terms; i++)
-        if (x->path[i] && x->in_doc[i] == 0) x->in_path += share(x->s, i, weights.path);
+}
+
+double score_section_bound(const scorer *x, const tally_section *section) {
+    double sum = x->outside, found = 0;
+    for (size_t i = 0; i < section->n_cells; i++) {
+        const tally_cell *c = &x->t->cells[section->first + i];
+        double outside = x->most_outside[c->term],
+               on_line = most_on_line(tally_occurrences(c->body + c->heads));
+        sum += share(x->s, c->term, outside + on_line) - share(x->s, c->term, outside);
+        found += x->s->idf[c->term];
+    }
+    return sum * line_factor(x->s, found, section->n_cells);
+}
+
+// --- Of a file ---
+
+void score_enter_file(scorer *x) {
+    const tally_file *in = x->in;
+    for (size_t i = 0; i < in->n_cells; i++) {
+        const tally_cell *c = &x->t->cells[in->first + i];
+        x->in_doc[c->term] = tally_occurrences(c->body + c->heads);
+    }
     for (uint32_t i = 0; i < in->n_sections; i++)
-        x->row_of[t->sections.p[in->first_section + i].section] = i + 1;
+        x->row_of[x->t->sections[in->first_section + i].section] = i + 1;
 }
 
 void score_leave_file(scorer *x) {
     for (uint32_t i = 0; i < x->in->n_sections; i++)
-        x->row_of[x->t->sections.p[x->in->first_section + i].section] = 0;
+        x->row_of[x->t->sections[x->in->first_section + i].section] = 0;
 }
 
 // --- Of a section ---
@@ -137,14 +171,14 @@ void score_leave_file(scorer *x) {
 static double add_chain(scorer *x, uint32_t section) {
     const tally_file *in = x->in;
     double len = 0;
-    for (size_t i = 0; i < in->n_cells; i++) x->chain[x->t->cells.p[in->first + i].term] = 0;
+    for (size_t i = 0; i < in->n_cells; i++) x->chain[x->t->cells[in->first + i].term] = 0;
     for (uint32_t at = section; at; at = x->f->heads[at - 1].parent) {
         len += x->f->heads[at - 1].n;
         if (!x->row_of[at]) continue;
-        const tally_section *s = &x->t->sections.p[in->first_section + x->row_of[at] - 1];
+        const tally_section *s = &x->t->sections[in->first_section + x->row_of[at] - 1];
         for (size_t i = 0; i < s->n_cells; i++) {
-            const tally_cell *c = &x->t->cells.p[s->first + i];
-            x->chain[c->term] += c->heads;
+            const tally_cell *c = &x->t->cells[s->first + i];
+            x->chain[c->term] += tally_occurrences(c->heads);
         }
     }
     return len;
@@ -156,41 +190,41 @@ static double norm(double b, double len, double avg) {
 
 // What the section has of each term of the file.
 static void add_cells(scorer *x, const tally_section *in) {
-    for (size_t i = 0; i < x->in->n_cells; i++) x->around[x->t->cells.p[x->in->first + i].term] = 0;
+    for (size_t i = 0; i < x->in->n_cells; i++) x->around[x->t->cells[x->in->first + i].term] = 0;
     for (size_t i = 0; i < in->n_cells; i++) {
-        const tally_cell *c = &x->t->cells.p[in->first + i];
-        x->around[c->term] = c->body;
-        x->alone[c->term] = c->heads;
+        const tally_cell *c = &x->t->cells[in->first + i];
+        x->around[c->term] = tally_occurrences(c->body);
+        x->alone[c->term] = tally_occurrences(c->heads);
     }
 }
 
 double score_enter_section(scorer *x, const tally_section *in) {
     const scoring *s = x->s;
     const corpus_file *f = x->f;
-    uint32_t first = in->section ? f->heads[in->section - 1].body : 0;
-    uint32_t end = in->section < f->n_heads ? f->heads[in->section].first : (uint32_t)f->folded.n;
+    uint32_t first = in->section ? f->spans[in->section - 1].body : 0;
+    uint32_t end = in->section < f->n_heads ? f->spans[in->section].first : (uint32_t)f->folded.n;
     double body_len = end > first ? end - first : 0;
     double chain_norm = norm(weights.b_chain, add_chain(x, in->section), s->avg_chain);
     double body_norm = norm(weights.b_body, body_len, s->avg_body);
     double doc_norm = norm(weights.b_doc, (double)f->folded.n, s->avg_doc);
-    for (size_t i = 0; i < x->in->n_cells; i++) x->alone[x->t->cells.p[x->in->first + i].term] = 0;
+    for (size_t i = 0; i < x->in->n_cells; i++) x->alone[x->t->cells[x->in->first + i].term] = 0;
     add_cells(x, in);
     x->base = x->in_path;
     for (size_t i = 0; i < x->in->n_cells; i++) {
-        uint32_t t = x->t->cells.p[x->in->first + i].term;
+        uint16_t t = x->t->cells[x->in->first + i].term;
         double body = x->around[t], heads = x->alone[t];
         double in_chain = least(x->chain[t], weights.chain_max), own = least(heads, in_chain);
         double elsewhere = x->in_doc[t] - body - heads;
         x->around[t] = (weights.own * own + weights.above * (in_chain - own)) / chain_norm +
                        weights.body * body / body_norm + weights.doc * elsewhere / doc_norm +
-                       (x->path[t] ? weights.path : 0);
+                       (tally_in_path(x->in, t) ? weights.path : 0);
         x->alone[t] = share(s, t, x->around[t]);
         x->base += x->alone[t];
     }
     double most = x->base, found = 0;
     for (size_t i = 0; i < in->n_cells; i++) {
-        const tally_cell *c = &x->t->cells.p[in->first + i];
-        double on_line = weights.line * (c->body + c->heads) / (1 - weights.b_line);
+        const tally_cell *c = &x->t->cells[in->first + i];
+        double on_line = weights.line * tally_occurrences(c->body + c->heads) / (1 - weights.b_line);
         most += share(s, c->term, x->around[c->term] + on_line) - x->alone[c->term];
         found += s->idf[c->term];
     }
@@ -229,9 +263,9 @@ double score_line(const scorer *x, const line_hit *l, bool links) {
     uint16_t present[RANK_TERMS_MAX];
     size_t n = 0;
     for (size_t k = 0; k < l->n; k++) {
-        const term_hit *h = &x->in->hits[l->first + k];
+        const term_hit *h = &x->hits[l->first + k];
         uint16_t t = terms->p[h->term].as;
-        double w = tally_worth(terms, h);
+        double w = tally_occurrences(tally_worth(terms, h));
         if (links && is_in_link(text, h->at)) w *= weights.link;
         size_t i = 0;
         while (i < n && present[i] != t) i++;

@@ -18,6 +18,7 @@ typedef struct {
     size_t depth;   // directories below the root that are entered
     size_t links;   // directories entered through symbolic links
     size_t lines;   // matching lines kept for ranking; more are counted
+    size_t common;  // likewise, of SCAN_CHUNK_BYTES of text, when a query has nothing but stop words
 } search_limits;
 
 static const search_limits search_limits_default = {
@@ -26,6 +27,7 @@ static const search_limits search_limits_default = {
     .depth = SEARCH_DEPTH_MAX,
     .links = 1000,
     .lines = 4000000, // 160 MB of records
+    .common = 500,    // of more than ten thousand lines
 };
 
 enum : uint32_t { SEARCH_NO_SOURCE = UINT32_MAX };
@@ -142,9 +144,9 @@ slab *slab_new(size_t cap); // NULL: no memory
 slab *slab_take(slab *s);
 void slab_drop(slab *s);
 bool slab_fits(const slab *s, size_t n);
-const char *slab_add(slab *s, str text); // which fits
-void *slab_block_new(slab *s, size_t n); // NULL: no memory
-void slab_seal(slab *s);                 // what is in it may be read by others from now on
+const char *slab_add(slab *s, str path, str text); // which fit, with a line end each; returns where text is
+void *slab_block_new(slab *s, size_t n);           // NULL: no memory
+void slab_seal(slab *s);                           // what is in it may be read by others from now on
 size_t slab_size(const slab *s);
 bool slab_list_add(slabs *list, slab *s); // false: no memory; the slab is given back then
 
@@ -154,11 +156,14 @@ typedef struct {
     str path;
 } file_name;
 
-// A heading, in the folded text.
+// Where a heading's first line begins in the folded text, and the first line below it.
 typedef struct {
-    uint32_t first, body; // where its first line begins, and the first line below it
-    uint32_t at, n;       // its text in the original, markup included
-    uint32_t parent;      // as in heading
+    uint32_t first, body;
+} head_span;
+
+typedef struct {
+    uint32_t at, n;  // its text in the original, markup included
+    uint32_t parent; // as in heading
     bool html;
 } corpus_head;
 
@@ -170,15 +175,18 @@ typedef struct {
 } patch;
 
 typedef struct {
+    // What each search looks at comes first, and fits into one line of a processor's cache.
+    str folded; // line i of it is line i of the original. Before it: its folded path, and a line feed
+    const head_span *spans; // of the headings
+    const corpus_head *heads;
+    uint32_t n_heads, n_lines;
+    uint64_t chain_bytes;   // over the sections: bytes of all heading lines above each
+    size_t bytes;           // read from the file
     const file_name *names; // by source, then path: one file reached by several names is one file
     slab *in;               // its memory
-    str folded;             // line i of it is line i of the original
-    const corpus_head *heads;
     // Line feeds before each LINES_EACH bytes of folded, the first left out; NULL: there is but one.
     const uint32_t *lines_before;
-    size_t bytes;         // read from the file
-    uint64_t chain_bytes; // over the sections: bytes of all heading lines above each
-    uint32_t n_lines, n_heads, n_names;
+    uint32_t n_names, n_path; // n_path: bytes of the folded path, which is that of the only name
     // The original: whole, or the folded text with what is different in it.
     uint32_t n_text, n_patches;
     str text;
@@ -297,6 +305,9 @@ enum : size_t { SEARCH_POOL_BYTES = (size_t)12 << 20 }; // kept for what searche
 [[nodiscard]] dep_status corpus_keep(arena *turn, str path, str text, slabs *to, corpus_file *f,
                                      dep_err *err);
 enum : uint32_t { LINES_EACH = 32 << 10 };
+static inline const char *corpus_path_start(const corpus_file *f) {
+    return f->folded.p - 1 - f->n_path;
+}
 // Lines are known by where they begin in the folded text. The folded line, without its line feed.
 static inline str corpus_line(const corpus_file *f, uint32_t at) {
     size_t left = f->folded.n - at;
@@ -351,6 +362,7 @@ typedef struct {
     size_t n;
     size_t asked; // of the query itself; near ones follow
     size_t ignored;
+    bool common; // nothing but stop words
 } term_list;
 
 // Folds and splits. Empty: the query has nothing that could be searched.
@@ -384,20 +396,38 @@ typedef struct {
     uint16_t len; // of the folded line, or LINE_LEN_MAX when it is longer
 } line_hit;
 
-// Some files' lines.
+// The stem of a term stands in the path of a file that has but one name.
+typedef struct {
+    uint32_t file; // in the selection
+    uint16_t term;
+} path_hit;
+
+// The lines of some files, all found by one worker.
 typedef struct {
     const line_hit *lines; // by file and line
-    size_t n;
-    const term_hit *hits; // of which line_hit.first is a number
+    const term_hit *hits;  // of which line_hit.first is a number
+    size_t n, worker;
+    size_t first;          // number of the first line among all that the worker found
+    const path_hit *paths; // by file
+    size_t n_paths;
 } scan_chunk;
 
+// What one worker found. Stays where it is from the end of the scan on.
 typedef struct {
+    const line_hit *lines;
+    const term_hit *hits;
+} scan_part;
+
+typedef struct {
+    scan_part *parts;   // by worker
     scan_chunk *chunks; // in the order of the files
     size_t n_chunks;
+    uint32_t *lines_of;  // by term: lines that have it, parts of longer words left out
     size_t lines;        // in all of them
     size_t files, bytes; // scanned
     size_t matched, expanded;
-    size_t unranked; // lines over the limit: counted, not kept
+    size_t unranked; // lines over a limit: counted, not kept
+    bool trimmed;    // chunks that were taken had more lines than they have now
     bool cancelled;
 } scan_result;
 
@@ -405,10 +435,12 @@ typedef struct {
 // form of it. exact: the whole term stands there.
 bool count_occurrence(const term *t, str s, size_t at, bool exact, term_hit *hit);
 
+// take: called for each chunk by the worker that has scanned it, as long as its lines are near; may be NULL.
 // The result lives in `a`.
+typedef dep_status scan_take(void *ctx, const scan_chunk *c, dep_err *err);
 [[nodiscard]] dep_status scan_lines(arena *a, crew *crew, const term_list *terms, const selected_file *files,
-                                    size_t n, const search_corpus *c, scan_result *ret, dep_err *err);
-
+                                    size_t n, const search_corpus *c, scan_take *take, void *ctx,
+                                    scan_result *ret, dep_err *err);
 // Shows each place where the stem of a term stands, also where it overlaps itself, on any thread of the crew,
 // under ARENA_CATCH of its worker's arena.
 typedef void scan_visit(void *ctx, size_t worker, const corpus_file *f, uint16_t term, uint32_t at);
@@ -442,9 +474,13 @@ typedef struct {
     double score;
 } ranked_line;
 
-// The best `limit` lines, best first; *n counts them. Ties: source, path, line. Errors: no memory.
-[[nodiscard]] dep_status rank_lines(arena *a, crew *crew, const term_list *terms, const selected_file *files,
-                                    size_t n_files, const scan_result *scan, size_t limit, ranked_line *ret,
+typedef struct ranking ranking;
+ranking *rank_begin(arena *a, crew *crew, const term_list *terms, const selected_file *files, size_t n_files);
+// scan_take of a ranking.
+dep_status rank_take(void *ranking, const scan_chunk *c, dep_err *err);
+// The best `limit` lines of the scan that all its chunks were taken from, best first; *n counts them. Ties:
+// source, path, line. Errors: no memory.
+[[nodiscard]] dep_status rank_lines(ranking *r, const scan_result *scan, size_t limit, ranked_line *ret,
                                     size_t *n, dep_err *err);
 
 // --- Cut. ---

@@ -56,13 +56,16 @@ bool slab_fits(const slab *s, size_t n) {
     return s->used <= s->cap && n < s->cap - s->used;
 }
 
-const char *slab_add(slab *s, str text) {
+const char *slab_add(slab *s, str path, str text) {
     char *p = s->text + s->used;
-    memcpy(p, text.p, text.n);
+    if (path.n) memcpy(p, path.p, path.n);
+    p[path.n] = '\n';
+    p += path.n + 1;
+    if (text.n) memcpy(p, text.p, text.n);
     // A line end between two files, and something to read behind the last.
     p[text.n] = '\n';
     memset(p + text.n + 1, 0, SLAB_TAIL - 1);
-    s->used += text.n + 1;
+    s->used += path.n + 1 + text.n + 1;
     return p;
 }
 

@@ -279,7 +279,9 @@ void terms_parse(arena *a, str query, term_list *ret) {
         add_phrase(&p, str_sub(rest, open + 1, open + 1 + close));
         rest = str_sub(rest, open + 1 + close + 1, rest.n);
     }
-    if (ret->n == 0)
+    if (ret->n == 0) {
         for (vec_each(term, t, &p.stopped)) add(&p, t->kind, t->text, 1);
+        ret->common = ret->n > 0;
+    }
     if (ret->n == 0) split_at_blanks(&p, all);
 }

@@ -13,7 +13,7 @@
 enum : size_t { SLAB_FIRST = (size_t)64 << 10, SLAB_MOST = ((size_t)2 << 20) - SLAB_TAIL };
 
 typedef struct {
-    str text, folded;
+    str path, text, folded; // path: folded
     utf8_pieces pieces;
     size_t pool; // bytes of the pieces' originals
     bool capitals, whole;
@@ -138,19 +138,14 @@ static const uint32_t *mark_lines(const parts *p, uint32_t *ret) {
     return ret;
 }
 
-static const corpus_head *place_heads(const parts *p, corpus_head *ret) {
+static void place_heads(const parts *p, head_span *spans, corpus_head *heads) {
     for (size_t i = 0; i < p->heads.n; i++) {
         const heading *h = &p->heads.p[i];
         uint32_t end = h->last < p->n_lines ? p->starts[h->last + 1] : p->starts[p->n_lines];
         if (end > p->folded.n) end = (uint32_t)p->folded.n;
-        ret[i] = (corpus_head){.first = p->starts[h->first],
-                               .body = end,
-                               .at = h->at,
-                               .n = h->n,
-                               .parent = h->parent,
-                               .html = h->html};
+        spans[i] = (head_span){.first = p->starts[h->first], .body = end};
+        heads[i] = (corpus_head){.at = h->at, .n = h->n, .parent = h->parent, .html = h->html};
     }
-    return ret;
 }
 
 static slab *slab_for(slabs *to, size_t n) {
@@ -165,21 +160,25 @@ static slab *slab_for(slabs *to, size_t n) {
 }
 
 static dep_status pack(const parts *p, slabs *to, corpus_file *f, dep_err *err) {
-    slab *s = slab_for(to, p->folded.n);
+    slab *s = slab_for(to, p->path.n + 1 + p->folded.n);
     size_t marks = p->folded.n ? (p->folded.n - 1) / LINES_EACH * sizeof(uint32_t) : 0,
-           heads = p->heads.n * sizeof(corpus_head), patches = p->whole ? 0 : p->pieces.n * sizeof(patch),
+           spans = p->heads.n * sizeof(head_span), heads = p->heads.n * sizeof(corpus_head),
+           patches = p->whole ? 0 : p->pieces.n * sizeof(patch),
            bits = p->capitals && !p->whole ? align4(bits_size(p->folded.n)) : 0,
            pool = p->whole ? p->text.n : p->pool;
-    char *block = s ? slab_block_new(s, marks + heads + patches + bits + pool) : NULL;
+    char *block = s ? slab_block_new(s, marks + spans + heads + patches + bits + pool) : NULL;
     if (!block) return err_set(err, DEP_ERR_NOMEM, "out of memory");
     f->in = s;
-    f->folded = str_n(slab_add(s, p->folded), p->folded.n);
+    f->folded = str_n(slab_add(s, p->path, p->folded), p->folded.n);
+    f->n_path = (uint32_t)p->path.n;
     f->n_lines = p->n_lines;
     if (marks) f->lines_before = mark_lines(p, (uint32_t *)block);
     block += marks;
-    f->heads = place_heads(p, (corpus_head *)block);
+    f->spans = (head_span *)block;
+    f->heads = (corpus_head *)(block + spans);
     f->n_heads = (uint32_t)p->heads.n;
-    block += heads;
+    place_heads(p, (head_span *)block, (corpus_head *)(block + spans));
+    block += spans + heads;
     char *own = block + patches + bits;
     if (p->whole) {
         memcpy(own, p->text.p, p->text.n);
@@ -197,7 +196,7 @@ static dep_status pack(const parts *p, slabs *to, corpus_file *f, dep_err *err) 
 }
 
 dep_status corpus_keep(arena *turn, str path, str text, slabs *to, corpus_file *f, dep_err *err) {
-    parts p = {.text = text};
+    parts p = {.path = utf8_fold(turn, utf8_repair(turn, path)), .text = text};
     p.folded = utf8_fold_pieces(turn, text, &p.pieces);
     p.capitals = p.folded.p != text.p;
     for (vec_each(const utf8_piece, u, &p.pieces)) {
@@ -339,7 +338,7 @@ uint32_t corpus_section(const corpus_file *f, uint32_t at) {
     uint32_t low = 0;
     for (uint32_t n = f->n_heads; n;) {
         uint32_t half = n / 2;
-        bool after = f->heads[low + half].first <= at;
+        bool after = f->spans[low + half].first <= at;
         low += after ? half + 1 : 0;
         n = after ? n - half - 1 : half;
     }

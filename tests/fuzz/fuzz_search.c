@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     must(str_eq(corpus_text(a, &f, at, at + many), str_sub(text, at, at + many)));
     check_lines(a, &f, text);
     for (uint32_t i = 0; i < f.n_heads; i++)
-        must((size_t)f.heads[i].at + f.heads[i].n <= text.n && f.heads[i].first < f.heads[i].body);
+        must((size_t)f.heads[i].at + f.heads[i].n <= text.n && f.spans[i].first < f.spans[i].body);
     for (size_t i = 0; i < s.n; i++) slab_drop(s.p[i]);
     free(s.p);
     arena_free(a);

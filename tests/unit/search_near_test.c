@@ -182,7 +182,8 @@ static void test_search_near__it_can_be_cancelled(void **state) {
     for (size_t i = 0; i < 100; i++)
         files[i] = (selected_file){.file = &c->files[0], .name = &c->files[0].names[0]};
     term_list terms = {0};
-    scan_result scan = {0};
+    uint32_t nowhere = 0;
+    scan_result scan = {.lines_of = &nowhere};
     terms_parse(f->a, S("parcxl"), &terms);
     cancelled = true;
     crew *crew = crew_new(f->a, NULL, 1, stop, &cancelled);

@@ -626,6 +626,31 @@ static void test_search_run__lines_over_the_limit_are_counted(void **state) {
     }
 }
 
+// Words that stand on every other line say nothing; when a query has nothing else, so many are ranked of each
+// part of the text.
+static void test_search_run__of_stop_words_some_lines_are_ranked(void **state) {
+    dir_fixture *f = *state;
+    search_space space = whole(f);
+    search_limits limits = search_limits_default;
+    buf b = buf_new(f->a, 0);
+    for (size_t i = 0; i <= limits.common; i++) {
+        buf_add(&b, S("the page\n"));
+        if (i + 1 < limits.common) continue;
+        temp_write(f->path, "a.md", buf_str(&b));
+        search_corpus *c = open_space(f, &space, &limits);
+        search_result r = ask(f, c, (search_query){.query = S("the"), .limit = 2 * limits.common});
+        size_t over = i + 1 - limits.common;
+        assert_int_equal(r.totals.matched_lines, i + 1);
+        assert_false(r.totals.at_least);
+        assert_int_equal(r.hits.n, limits.common);
+        const search_cut *cut = cut_of(&r, "too many matching lines");
+        assert_int_equal(cut ? cut->count : 0, over);
+        // Not so of other words.
+        r = ask(f, c, (search_query){.query = S("page"), .limit = 2 * limits.common});
+        assert_int_equal(r.hits.n, i + 1);
+    }
+}
+
 // --- One file, many names ---
 
 static void test_search_run__a_file_with_several_names_is_searched_once(void **state) {
@@ -899,6 +924,7 @@ int main(void) {
         TEST(bad_questions_are_answered_with_the_reason),
         TEST(query_limits_hold_at_n_and_are_said_after),
         TEST(lines_over_the_limit_are_counted),
+        TEST(of_stop_words_some_lines_are_ranked),
         TEST(a_file_with_several_names_is_searched_once),
         TEST(refused_files_are_named_under_every_name),
         TEST(links_lead_nowhere_else),

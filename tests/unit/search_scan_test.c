@@ -210,12 +210,12 @@ static void test_search_scan__every_variant_counts_as_the_naive_scanner(void **s
                 scan_kernel *k = scan_kernel_of((scan_variant)v);
                 if (!k) continue;
                 assert_int_equal(scan_lines_with(k, SCAN_CHUNK_BYTES, a, alone, &terms, c->selected, c->n,
-                                                 &c->corpus, &fast, NULL),
+                                                 &c->corpus, NULL, NULL, &fast, NULL),
                                  DEP_OK);
                 assert_same(a, &fast, &naive, names[v], query);
-                assert_int_equal(
-                    scan_lines_with(k, 512, a, several, &terms, c->selected, c->n, &c->corpus, &fast, NULL),
-                    DEP_OK);
+                assert_int_equal(scan_lines_with(k, 512, a, several, &terms, c->selected, c->n, &c->corpus,
+                                                 NULL, NULL, &fast, NULL),
+                                 DEP_OK);
                 assert_same(a, &fast, &naive, "several threads", query);
             }
         }
@@ -251,10 +251,9 @@ static void test_search_scan__places_without_number_are_all_found(void **state) 
             memset(text, 'a', sizeof text);
             size_t at = 0, seen = 0;
             while (at < n) {
-                scan_place places[SCAN_FOUND_MAX];
-                size_t found = 0;
-                at = k(&t, text, at, n, places, &found);
-                for (size_t i = 0; i < found; i++, seen++) assert_int_equal(places[i].at, seen);
+                scan_places_found places = {0};
+                at = k(&t, text, at, n, &places);
+                for (size_t i = 0; i < places.n; i++, seen++) assert_int_equal(places.at[i], seen);
             }
             assert_int_equal(at, n);
             assert_int_equal(seen, n);

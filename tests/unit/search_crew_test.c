@@ -1,0 +1,137 @@
+// A crew: every job is done once, each worker's in rising order; it stops when asked, and hands on what
+// fails. A pool: what is given back is taken again, up to what may lie unused.
+#include "search/crew.h"
+#include "support/support.h"
+#include <stdatomic.h>
+#include <string.h>
+
+enum { JOBS = 1000 };
+
+typedef struct {
+    crew *c;
+    atomic_int done[JOBS];
+    size_t last[CREW_MOST]; // number of the last job, counted from 1
+    atomic_bool wrong;
+    size_t fails_at; // counted from 1
+} work;
+
+static dep_status job(void *ctx, size_t worker, size_t i, dep_err *err) {
+    work *w = ctx;
+    if (worker >= crew_size(w->c) || i + 1 <= w->last[worker]) atomic_store(&w->wrong, true);
+    w->last[worker] = i + 1;
+    atomic_fetch_add(&w->done[i], 1);
+    char *p = arena_alloc(crew_arena(w->c, worker), 100);
+    memset(p, 1, 100);
+    return i + 1 == w->fails_at ? err_set(err, DEP_ERR_LIMIT, "job %zu", i) : DEP_OK;
+}
+
+static void test_search_crew__each_job_is_done_once(void **state) {
+    (void)state;
+    for (size_t most = 0; most <= CREW_MOST + 1; most++) {
+        arena *a = arena_new();
+        pool *p = pool_new(1 << 20);
+        work *w = NEW(a, work);
+        w->c = crew_new(a, p, most, NULL, NULL);
+        assert_true(crew_size(w->c) >= 1 && crew_size(w->c) <= CREW_MOST);
+        static const size_t sizes[] = {0, 1, 2, JOBS};
+        for (size_t s = 0; s < 4; s++) {
+            memset(w->last, 0, sizeof w->last);
+            for (size_t i = 0; i < JOBS; i++) atomic_store(&w->done[i], 0);
+            assert_int_equal(crew_run(w->c, sizes[s], job, w, NULL), DEP_OK);
+            for (size_t i = 0; i < JOBS; i++) assert_int_equal(atomic_load(&w->done[i]), i < sizes[s]);
+        }
+        assert_false(atomic_load(&w->wrong) || crew_stopped(w->c));
+        arena_free(a);
+        pool_free(p);
+    }
+}
+
+static void test_search_crew__what_fails_is_handed_on(void **state) {
+    (void)state;
+    arena *a = arena_new();
+    work *w = NEW(a, work);
+    dep_err err = {0};
+    w->c = crew_new(a, NULL, CREW_MOST, NULL, NULL);
+    w->fails_at = 3;
+    assert_int_equal(crew_run(w->c, JOBS, job, w, &err), DEP_ERR_LIMIT);
+    assert_string_equal(err.msg, "job 2");
+    arena_free(a);
+}
+
+static bool yes_after(void *ctx) {
+    int *left = ctx;
+    return --*left < 0;
+}
+
+static void test_search_crew__it_stops_when_asked_and_stays_so(void **state) {
+    (void)state;
+    arena *a = arena_new();
+    work *w = NEW(a, work);
+    int left = 2;
+    w->c = crew_new(a, NULL, 1, yes_after, &left);
+    assert_int_equal(crew_run(w->c, JOBS, job, w, NULL), DEP_OK);
+    assert_true(crew_stopped(w->c) && crew_stops(w->c, 0));
+    assert_int_equal(atomic_load(&w->done[1]), 1);
+    assert_int_equal(atomic_load(&w->done[2]), 0);
+    assert_int_equal(crew_run(w->c, JOBS, job, w, NULL), DEP_OK);
+    assert_int_equal(atomic_load(&w->done[2]), 0);
+    assert_int_equal(left, -1); // nobody is asked again
+    arena_free(a);
+}
+
+static void test_search_pool__what_is_given_back_is_taken_again(void **state) {
+    (void)state;
+    pool *p = pool_new(3000);
+    size_t got;
+    char *first = pool_take(p, 1000, &got), *second = pool_take(p, 2000, NULL),
+         *third = pool_take(p, 1, NULL);
+    assert_true(got >= 1000);
+    memset(first, 1, 1000);
+    pool_give(p, first);
+    pool_give(p, second);
+    pool_give(p, third); // no room: to the system
+    assert_ptr_equal(pool_take(p, 1500, &got), second);
+    assert_true(got >= 2000);
+    assert_ptr_equal(pool_take(p, 300, NULL), first);
+    pool_give(p, first);
+    // Far larger than what is asked for, it stays where it is.
+    char *small = pool_take(p, 100, &got);
+    assert_true(small != first && got < 1000);
+    pool_give(p, small);
+    pool_give(p, second);
+    pool_give(p, NULL);
+    pool_free(p);
+    pool_free(NULL);
+}
+
+static void test_search_pool__arrays_grow_and_keep_what_is_in_them(void **state) {
+    (void)state;
+    pool *p = pool_new(1 << 20);
+    void *block = NULL;
+    size_t cap = 0, used = 0;
+    for (; used < 100000; used++) {
+        assert_true(pool_grow(p, &block, &cap, used + 1, used, sizeof(uint32_t)));
+        ((uint32_t *)block)[used] = (uint32_t)used;
+    }
+    for (size_t i = 0; i < used; i++) assert_int_equal(((uint32_t *)block)[i], i);
+    assert_false(pool_grow(p, &block, &cap, SIZE_MAX / 2, used, sizeof(uint32_t)));
+    assert_int_equal(((uint32_t *)block)[used - 1], used - 1);
+    pool_give(p, block);
+    pool_free(p);
+    // Without a pool as well.
+    block = NULL;
+    cap = 0;
+    assert_true(pool_grow(NULL, &block, &cap, 10, 0, 8));
+    pool_give(NULL, block);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_search_crew__each_job_is_done_once),
+        cmocka_unit_test(test_search_crew__what_fails_is_handed_on),
+        cmocka_unit_test(test_search_crew__it_stops_when_asked_and_stays_so),
+        cmocka_unit_test(test_search_pool__what_is_given_back_is_taken_again),
+        cmocka_unit_test(test_search_pool__arrays_grow_and_keep_what_is_in_them),
+    };
+    return cmocka_run_group_tests_name("search_crew", tests, NULL, NULL);
+}
