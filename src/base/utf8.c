@@ -4,10 +4,29 @@
 #include "base/utf8_int.h"
 #include <utf8proc.h>
 
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
 static inline const unsigned char *bytes_of(str s) {
     return (const unsigned char *)s.p;
 }
 
+#if defined(__x86_64__)
+static __m128i load16(str s, size_t i) {
+    return _mm_loadu_si128((const __m128i *)(s.p + i));
+}
+
+size_t utf8_ascii_run(str s, size_t from) {
+    size_t i = from;
+    for (; s.n - i >= 16; i += 16) {
+        unsigned others = (unsigned)_mm_movemask_epi8(load16(s, i));
+        if (others) return i + (unsigned)__builtin_ctz(others) - from;
+    }
+    while (i < s.n && bytes_of(s)[i] < 0x80) i++;
+    return i - from;
+}
+#else
 size_t utf8_ascii_run(str s, size_t from) {
     size_t i = from;
     for (; s.n - i >= 32; i += 32) {
@@ -18,6 +37,7 @@ size_t utf8_ascii_run(str s, size_t from) {
     while (i < s.n && bytes_of(s)[i] < 0x80) i++;
     return i - from;
 }
+#endif
 
 static uint64_t any_zero(uint64_t w) {
     return (w - 0x0101010101010101u) & ~w & 0x8080808080808080u;
@@ -79,6 +99,9 @@ size_t utf8_invalid_at(str s) {
         i += utf8_ascii_run(s, i);
         // Text in one script seldom leaves it for long: stay here until the next ASCII byte.
         while (i < s.n && bytes_of(s)[i] >= 0x80) {
+            // Whatever follows these, three bytes are well-formed.
+            i += utf8_triple_run(s, i, 0xE1, 0xEC);
+            if (i == s.n || bytes_of(s)[i] < 0x80) break;
             uint32_t cp;
             size_t n = utf8_sequence(bytes_of(s) + i, s.n - i, &cp);
             if (n == 0) return i;

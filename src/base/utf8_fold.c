@@ -49,11 +49,11 @@ static size_t run_end(const form *f, str s, size_t i) {
             continue;
         }
         size_t at = i;
-        // U+5000 to U+8FFF, most of Chinese text: steady without a closer look.
-        if (c >= 0xE5 && c <= 0xE8 && s.n - i >= 3 && utf8_is_cont((unsigned char)s.p[i + 1]) &&
-            utf8_is_cont((unsigned char)s.p[i + 2])) {
-            last = i;
-            i += 3;
+        // U+5000 to U+9FFF, most of Chinese text: steady without a closer look.
+        size_t run = utf8_triple_run(s, i, 0xE5, 0xE9);
+        if (run) {
+            i += run;
+            last = i - 3;
             continue;
         }
         uint32_t cp = utf8_step(s, &i);
