@@ -76,6 +76,7 @@ const core_files = [_][]const u8{
     "search/rank.c",
     "search/run.c",
     "search/scan.c",
+    "search/scan_common.c",
     "search/scan_kernel.c",
     "search/score.c",
     "search/slab.c",

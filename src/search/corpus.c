@@ -441,6 +441,7 @@ dep_status search_open_with(const search_space *space, const search_limits *limi
                          .n_sources = d->n_sources,
                          .files = d->files,
                          .n_files = d->n_files,
+                         .n_candidates = d->n_tracks,
                          .cuts = d->cuts,
                          .pairs = d->pairs,
                          .cancelled = d->cancelled,

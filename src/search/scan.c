@@ -45,11 +45,14 @@ typedef struct {
     const selected_file *files;
     const search_corpus *c;
     scan_kernel *kernel;
+    scan_counter *count;
     crew *crew;
     size_t worker;
     scan_tables tables;
-    size_t n_terms, most_lines; // of a chunk
-    needle *needles;            // by bucket
+    const term_list *terms;
+    size_t n_terms, limit, most_lines; // most_lines: of a file
+    size_t first_of_file;              // found when it was entered
+    needle *needles;                   // by bucket
     uint16_t first[SCAN_BUCKETS + 1];
     // What is done with a place: it is counted in its line, or shown to somebody.
     found_lines found;
@@ -66,7 +69,7 @@ typedef struct {
     term_hit *spare;
     uint32_t *lines_of; // by term: lines with it
     uint16_t n_hits;
-    bool exact, sorted;
+    bool exact, sorted, common;
 } scanner;
 
 // --- Windows ---
@@ -145,7 +148,7 @@ static bool make_room(found_lines *f, size_t hits) {
 // Is there room for one line more? Without, it is counted like those over the limit.
 static inline bool has_room(scanner *s) {
     found_lines *f = &s->found;
-    if (f->n_lines >= s->c->limits.lines || f->n_lines - s->chunk.first >= s->most_lines) return false;
+    if (f->n_lines >= s->limit || f->n_lines - s->first_of_file >= s->most_lines) return false;
     return (f->n_lines < f->cap_lines && f->cap_hits - f->n_hits >= s->n_terms) || make_room(f, s->n_terms);
 }
 
@@ -214,6 +217,7 @@ static void enter_file(scanner *s, size_t file) {
     end_line(s);
     s->file = file;
     s->f = s->files[file].file;
+    s->first_of_file = s->found.n_lines;
     begin_line(s, false, 0, 0);
 }
 
@@ -262,8 +266,6 @@ static inline void look_at(scanner *s, needle *d, const char *p) {
         s->visit(s->ctx, s->worker, s->f, d->number, (uint32_t)at);
         return;
     }
-    // Of a line that is only counted nothing more can be learnt.
-    if (at < s->line_end && s->exact && s->hits == s->spare) return;
     bool exact = is_exact(t, p, left);
     // A stem may overlap itself, and the whole term begin within what was only a stem.
     d->ahead = p + (exact ? t->text.n : 1);
@@ -271,12 +273,13 @@ static inline void look_at(scanner *s, needle *d, const char *p) {
     if (d->serial == s->serial) {
         if (!count_here(t, text, at, exact, &s->hits[d->index])) return;
     } else {
-        term_hit hit = {.term = d->number, .at = (uint32_t)at - s->line};
-        if (!count_here(t, text, at, exact, &hit)) return;
-        if (s->n_hits && s->hits[s->n_hits - 1].term > d->number) s->sorted = false;
+        // Counted where it stays: a copy would wait for its parts.
+        term_hit *hit = &s->hits[s->n_hits];
+        *hit = (term_hit){.term = d->number, .at = (uint32_t)at - s->line};
+        if (!count_here(t, text, at, exact, hit)) return;
+        if (s->n_hits && hit[-1].term > d->number) s->sorted = false;
         d->serial = s->serial;
-        d->index = s->n_hits;
-        s->hits[s->n_hits++] = hit;
+        d->index = s->n_hits++;
     }
     s->exact = s->exact || (exact && !t->near);
 }
@@ -345,6 +348,35 @@ static bool scan_run(scanner *s, size_t from, size_t to) {
     return true;
 }
 
+// One file, when a query has nothing but stop words: some lines are found, the others counted.
+static bool scan_common(scanner *s, size_t file) {
+    enum { SOME_BYTES = 512 };
+    const char *base = corpus_path_start(s->files[file].file);
+    const corpus_file *f = s->files[file].file;
+    size_t end = (size_t)(f->folded.p + f->folded.n - base), at = 0;
+    scan_places_found places;
+    for (size_t i = 0; i < s->n_terms; i++) s->needles[i].ahead = NULL;
+    enter_file(s, file);
+    while (at < end && s->found.n_lines - s->first_of_file < s->most_lines) {
+        places.n = 0;
+        at = s->kernel(&s->tables, base, at, end - at < SOME_BYTES ? end : at + SOME_BYTES, &places);
+        look_at_places(s, base, file + 1, &places);
+    }
+    end_line(s);
+    // What began before `at` and was not looked at stands on no line that was.
+    const char *rest = base + at - (at < SCAN_COMMON_MAX ? at : SCAN_COMMON_MAX),
+               *line_end = f->folded.p + s->line_end;
+    if (rest < line_end) rest = line_end;
+    if (at < end && rest < f->folded.p + f->folded.n) {
+        size_t lines = s->count(s->terms, rest, f->folded.p + f->folded.n);
+        s->chunk.matched += lines;
+        s->chunk.unranked += lines;
+    }
+    s->chunk.bytes += f->bytes;
+    s->chunk.files++;
+    return !crew_stops(s->crew, s->worker);
+}
+
 static size_t run_end(const scanner *s, size_t from, size_t n) {
     size_t to = from + 1;
     const char *first = corpus_path_start(s->files[from].file);
@@ -387,8 +419,8 @@ static dep_status scan_chunk_of(void *ctx, size_t worker, size_t i, dep_err *err
     c->first_path = s->found.n_paths;
     // Many small files are asked about as often as few large ones.
     for (size_t from = c->from, to; from < c->to && !crew_stops(s->crew, worker); from = to) {
-        to = run_end(s, from, c->to);
-        if (!scan_run(s, from, to)) break;
+        to = s->common ? from + 1 : run_end(s, from, c->to);
+        if (!(s->common ? scan_common(s, from) : scan_run(s, from, to))) break;
     }
     // A line that was begun when all was stopped.
     end_line(s);
@@ -419,11 +451,18 @@ static void free_found(void *p) {
     pool_give(f->pool, f->paths);
 }
 
+static size_t common_lines(const search_corpus *c) {
+    return c->limits.common / (c->n_candidates ? c->n_candidates : 1) + COMMON_LEAST;
+}
+
 static void new_scanner(arena *a, scanner *s, const term_list *terms, const scanner *like, size_t worker) {
     *s = *like;
     s->worker = worker;
+    s->terms = terms;
     s->n_terms = terms->n;
-    s->most_lines = terms->common ? s->c->limits.common : SIZE_MAX;
+    s->common = terms->common && !s->visit;
+    s->limit = s->c->limits.lines;
+    s->most_lines = terms->common ? common_lines(s->c) : SIZE_MAX;
     s->needles = NEW_N(a, needle, terms->n);
     s->spare = NEW_N(a, term_hit, terms->n);
     s->lines_of = NEW_N(a, uint32_t, terms->n);
@@ -467,14 +506,18 @@ static dep_status scan_all(arena *a, const scanner *like, size_t chunk_bytes, co
     return crew_run(like->crew, all->chunks.n, scan_chunk_of, all, err);
 }
 
-dep_status scan_lines_with(scan_kernel *kernel, size_t chunk_bytes, arena *a, crew *crew,
-                           const term_list *terms, const selected_file *files, size_t n,
-                           const search_corpus *corpus, scan_take *take, void *ctx, scan_result *ret,
-                           dep_err *err) {
+dep_status scan_lines_with(scan_variant v, size_t chunk_bytes, arena *a, crew *crew, const term_list *terms,
+                           const selected_file *files, size_t n, const search_corpus *corpus, scan_take *take,
+                           void *ctx, scan_result *ret, dep_err *err) {
     *ret = (scan_result){0};
     scanning all = {0};
-    const scanner like = {
-        .files = files, .c = corpus, .kernel = kernel, .crew = crew, .take = take, .ctx = ctx};
+    const scanner like = {.files = files,
+                          .c = corpus,
+                          .kernel = scan_kernel_of(v),
+                          .count = scan_counter_for(v),
+                          .crew = crew,
+                          .take = take,
+                          .ctx = ctx};
     TRY(scan_all(a, &like, chunk_bytes, terms, n, &all, err));
     ret->cancelled = crew_stopped(crew);
     collect(a, &all, crew_size(crew), corpus->limits.lines, ret);
@@ -483,14 +526,18 @@ dep_status scan_lines_with(scan_kernel *kernel, size_t chunk_bytes, arena *a, cr
 
 dep_status scan_lines(arena *a, crew *crew, const term_list *terms, const selected_file *files, size_t n,
                       const search_corpus *c, scan_take *take, void *ctx, scan_result *ret, dep_err *err) {
-    return scan_lines_with(scan_kernel_best(), SCAN_CHUNK_BYTES, a, crew, terms, files, n, c, take, ctx, ret,
+    return scan_lines_with(scan_variant_best(), SCAN_CHUNK_BYTES, a, crew, terms, files, n, c, take, ctx, ret,
                            err);
 }
 
 dep_status scan_places(arena *a, crew *crew, const term_list *terms, const selected_file *files, size_t n,
                        const search_corpus *c, scan_visit *visit, void *ctx, dep_err *err) {
     scanning all = {0};
-    const scanner like = {
-        .files = files, .c = c, .kernel = scan_kernel_best(), .crew = crew, .visit = visit, .ctx = ctx};
+    const scanner like = {.files = files,
+                          .c = c,
+                          .kernel = scan_kernel_of(scan_variant_best()),
+                          .crew = crew,
+                          .visit = visit,
+                          .ctx = ctx};
     return scan_all(a, &like, SCAN_CHUNK_BYTES, terms, n, &all, err);
 }

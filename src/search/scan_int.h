@@ -34,14 +34,20 @@ typedef enum { SCAN_PLAIN, SCAN_SSSE3, SCAN_AVX2, SCAN_AVX512, SCAN_VARIANTS } s
 
 // NULL: this processor cannot run it.
 scan_kernel *scan_kernel_of(scan_variant v);
-scan_kernel *scan_kernel_best(void);
+scan_variant scan_variant_best(void);
 
 // What one worker scans at a time. Less is not worth a thread.
 enum : size_t { SCAN_CHUNK_BYTES = (size_t)512 << 10, SCAN_PART_BYTES = (size_t)3 << 20 };
 enum { SCAN_CHUNK_FILES = 512 };
 
-// scan_lines with a given kernel and chunks of about so many bytes.
-[[nodiscard]] dep_status scan_lines_with(scan_kernel *kernel, size_t chunk_bytes, arena *a, crew *crew,
+// Counts the lines of [p, end) that hold the text of a term; `end` is that of a file, and words are of
+// SCAN_COMMON_MAX bytes at most.
+enum { SCAN_COMMON_MAX = 60 };
+typedef size_t scan_counter(const term_list *terms, const char *p, const char *end);
+scan_counter *scan_counter_for(scan_variant v); // one that such a processor can run
+
+// scan_lines as on a given processor, with chunks of about so many bytes.
+[[nodiscard]] dep_status scan_lines_with(scan_variant v, size_t chunk_bytes, arena *a, crew *crew,
                                          const term_list *terms, const selected_file *files, size_t n,
                                          const search_corpus *c, scan_take *take, void *ctx, scan_result *ret,
                                          dep_err *err);

@@ -167,10 +167,8 @@ scan_kernel *scan_kernel_of(scan_variant v) {
 
 #endif
 
-scan_kernel *scan_kernel_best(void) {
-    for (int v = SCAN_VARIANTS - 1; v > SCAN_PLAIN; v--) {
-        scan_kernel *k = scan_kernel_of((scan_variant)v);
-        if (k) return k;
-    }
-    return plain;
+scan_variant scan_variant_best(void) {
+    scan_variant v = SCAN_VARIANTS - 1;
+    while (v > SCAN_PLAIN && !scan_kernel_of(v)) v--;
+    return v;
 }

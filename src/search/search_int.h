@@ -18,7 +18,8 @@ typedef struct {
     size_t depth;   // directories below the root that are entered
     size_t links;   // directories entered through symbolic links
     size_t lines;   // matching lines kept for ranking; more are counted
-    size_t common;  // likewise, of SCAN_CHUNK_BYTES of text, when a query has nothing but stop words
+    size_t common;  // likewise when a query has nothing but stop words: each file has a share,
+                    // and COMMON_LEAST more
 } search_limits;
 
 static const search_limits search_limits_default = {
@@ -27,9 +28,10 @@ static const search_limits search_limits_default = {
     .depth = SEARCH_DEPTH_MAX,
     .links = 1000,
     .lines = 4000000, // 160 MB of records
-    .common = 500,    // of more than ten thousand lines
+    .common = 20000,
 };
 
+enum { COMMON_LEAST = 4 }; // lines of one file that are ranked in any case
 enum : uint32_t { SEARCH_NO_SOURCE = UINT32_MAX };
 
 // --- Walk: which files a source has, by name. Nothing is opened but directories. ---
@@ -257,6 +259,7 @@ struct search_corpus {
     size_t n_sources;
     const corpus_file *files;
     size_t n_files;
+    size_t n_candidates; // files that the walk found
     cut_items cuts;
     const byte_pairs *pairs;
     bool cancelled;

@@ -281,7 +281,9 @@ void terms_parse(arena *a, str query, term_list *ret) {
     }
     if (ret->n == 0) {
         for (vec_each(term, t, &p.stopped)) add(&p, t->kind, t->text, 1);
+        // Their endings are none, and what is longer than a word is none.
         ret->common = ret->n > 0;
+        for (size_t i = 0; i < ret->n; i++) ret->p[i].stem = ret->p[i].text;
     }
     if (ret->n == 0) split_at_blanks(&p, all);
 }

@@ -209,12 +209,12 @@ static void test_search_scan__every_variant_counts_as_the_naive_scanner(void **s
             for (int v = 0; v < SCAN_VARIANTS; v++) {
                 scan_kernel *k = scan_kernel_of((scan_variant)v);
                 if (!k) continue;
-                assert_int_equal(scan_lines_with(k, SCAN_CHUNK_BYTES, a, alone, &terms, c->selected, c->n,
-                                                 &c->corpus, NULL, NULL, &fast, NULL),
+                assert_int_equal(scan_lines_with((scan_variant)v, SCAN_CHUNK_BYTES, a, alone, &terms,
+                                                 c->selected, c->n, &c->corpus, NULL, NULL, &fast, NULL),
                                  DEP_OK);
                 assert_same(a, &fast, &naive, names[v], query);
-                assert_int_equal(scan_lines_with(k, 512, a, several, &terms, c->selected, c->n, &c->corpus,
-                                                 NULL, NULL, &fast, NULL),
+                assert_int_equal(scan_lines_with((scan_variant)v, 512, a, several, &terms, c->selected, c->n,
+                                                 &c->corpus, NULL, NULL, &fast, NULL),
                                  DEP_OK);
                 assert_same(a, &fast, &naive, "several threads", query);
             }
@@ -226,10 +226,7 @@ static void test_search_scan__every_variant_counts_as_the_naive_scanner(void **s
 
 static void test_search_scan__the_best_variant_is_one_that_there_is(void **state) {
     (void)state;
-    bool found = false;
-    for (int v = 0; v < SCAN_VARIANTS; v++)
-        found = found || scan_kernel_of((scan_variant)v) == scan_kernel_best();
-    assert_true(found);
+    assert_non_null(scan_kernel_of(scan_variant_best()));
     assert_non_null(scan_kernel_of(SCAN_PLAIN));
     assert_null(scan_kernel_of(SCAN_VARIANTS));
 }

@@ -1,0 +1,72 @@
+// scan_common: how many lines hold a word that stands on every other one. No line is looked at by itself: of
+// 64 bytes at a time, the places of words and of line ends are bits, and an addition carries each word to the
+// end of its line.
+#include "search/scan_int.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+static inline uint64_t equal(const char *p, char c) {
+    const __m128i all = _mm_set1_epi8(c);
+    uint64_t mask = 0;
+    for (int i = 0; i < 4; i++) {
+        __m128i v = _mm_loadu_si128((const __m128i *)(p + i * 16));
+        mask |= (uint64_t)(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(v, all)) << (i * 16);
+    }
+    return mask;
+}
+
+#define WIDE __attribute__((target("avx512f,avx512bw")))
+WIDE static inline uint64_t equal_wide(const char *p, char c) {
+    return _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(p), _mm512_set1_epi8(c));
+}
+#else
+static inline uint64_t equal(const char *p, char c) {
+    uint64_t mask = 0;
+    for (int i = 0; i < 64; i++) mask |= (uint64_t)(p[i] == c) << i;
+    return mask;
+}
+#endif
+
+enum { FETCH_AHEAD = 1536 }; // as in the kernels
+
+// Of 64 bytes: where words stand, where lines end; and what that makes of the lines. The same for each kind
+// of processor.
+#define COUNT_LINES(name, attributes, eq)                                                                    \
+    attributes static size_t name(const term_list *terms, const char *p, const char *end) {                  \
+        size_t lines = 0;                                                                                    \
+        unsigned long long carry = 0;                                                                        \
+        /* With the line feed that stands behind the text. */                                                \
+        for (const char *to = end + 1; p < to; p += 64) {                                                    \
+            __builtin_prefetch(p + FETCH_AHEAD);                                                             \
+            uint64_t words = 0, ends = eq(p, '\n'), left = (uint64_t)(to - p);                               \
+            for (size_t t = 0; t < terms->n; t++) {                                                          \
+                str word = terms->p[t].text;                                                                 \
+                uint64_t here = UINT64_MAX;                                                                  \
+                for (size_t i = 0; i < word.n; i++) here &= eq(p + i, word.p[i]);                            \
+                words |= here;                                                                               \
+            }                                                                                                \
+            uint64_t within = left < 64 ? ((uint64_t)1 << left) - 1 : UINT64_MAX;                            \
+            words &= within;                                                                                 \
+            ends &= within;                                                                                  \
+            /* Between two line ends all bits are set: a word's carry runs through them and sets the end. */ \
+            uint64_t run = __builtin_addcll(~ends, words, carry, &carry);                                    \
+            lines += (size_t)__builtin_popcountll(run & ends);                                               \
+        }                                                                                                    \
+        return lines;                                                                                        \
+    }
+
+COUNT_LINES(count_lines, , equal)
+
+#if defined(__x86_64__)
+COUNT_LINES(count_lines_wide, WIDE, equal_wide)
+
+scan_counter *scan_counter_for(scan_variant v) {
+    return v == SCAN_AVX512 ? count_lines_wide : count_lines;
+}
+#else
+scan_counter *scan_counter_for(scan_variant v) {
+    (void)v;
+    return count_lines;
+}
+#endif
