@@ -2,12 +2,14 @@
 
 import contextlib
 import json
+import os
+import shutil
 import signal
 import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-from lib.deputy import ERRORS, FINE, INTERRUPTED, REFUSED, UNREADABLE, USAGE, main  # noqa: E402
+from lib.deputy import ERRORS, FINE, INTERRUPTED, REFUSED, UNREADABLE, USAGE, main, stripped  # noqa: E402
 
 
 def manual(box):
@@ -173,6 +175,133 @@ def test_a_conversation_line_by_line(box):
     process.stdin.close()
     process.stdout.close()
     process.stderr.close()
+
+
+class Conversation:
+    """A deputy search --queries - that is asked again and again."""
+
+    def __init__(self, box):
+        self.process = subprocess.Popen([box.deputy, "search", "--queries", "-", "--limit", "100"], cwd=box.ws, env=box.env,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+
+    def ask(self, query):
+        self.process.stdin.write(f"{query}\n".encode())
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def changes(box):
+    """What may happen to files between two questions; each yields its name."""
+    ws = box.ws
+    box.write("d/a.md", "needle one\n")
+    yield "a new directory"
+    with open(ws / "d/a.md", "a", encoding="utf-8") as file:
+        file.write("needle two\n")
+    yield "a line at the end"
+    (ws / "d/a.md").write_text("needle\n", encoding="utf-8")
+    yield "written anew"
+    os.truncate(ws / "d/a.md", 3)
+    yield "its end taken away"
+    box.write("new.tmp", "needle in its place\n").rename(ws / "d/a.md")
+    yield "another file in its place"
+    box.write("d/e/f/g/deep.md", "needle deep\n")
+    yield "new nested directories"
+    (ws / "d/e").rename(ws / "d/z")
+    yield "a directory renamed"
+    box.write("d/z/f/g/deep.md", "needle deeper\n")
+    yield "and a file in it written"
+    os.link(ws / "d/a.md", ws / "hard.md")
+    with open(ws / "hard.md", "a", encoding="utf-8") as file:
+        file.write("needle through the other name\n")
+    yield "written through a hard link"
+    (ws / "soft.md").symlink_to("d/z/f/g/deep.md")
+    (ws / "way").symlink_to("d/z")
+    yield "links to a file and to a directory"
+    (ws / "way").unlink()
+    (ws / "way").symlink_to("d")
+    yield "a link that leads elsewhere"
+    (ws / "d/a.md").chmod(0)
+    yield "rights taken away"
+    (ws / "d/a.md").chmod(0o600)
+    yield "and given back"
+    (ws / "d/z/f/g/deep.md").write_bytes(b"\0\0needle")
+    yield "text that becomes binary"
+    shutil.rmtree(ws / "d")
+    yield "a directory removed"
+    for name in ("hard.md", "soft.md", "way"):
+        (ws / name).unlink()
+    yield "all of it gone"
+
+
+def test_files_that_change_between_questions(box):
+    for i in range(400):
+        box.write(f"many/{i}.md", f"# Page {i}\ntext\n")
+    with Conversation(box) as talk:
+        talk.ask("needle")
+        # First every file is looked at; a corpus that was searched often is watched.
+        for phase in ("looked at", "watched"):
+            for what in changes(box):
+                box.equal(f"{phase}: {what}", talk.ask("needle"), box.run("search", "needle", "--json", "--limit", "100").json())
+            for _ in range(12):
+                talk.ask("needle")
+
+
+def test_hostile_names_and_texts_on_a_terminal(box):
+    box.write(b"docs/a\nb\x1b[31m.md".decode(), "# Top\x1b]0;title\x07\n\nneedle \x1b[2J\u202e\u200b\u009b31m end\rover\n")
+    (box.ws / b"docs/in\xffvalid.md".decode("utf-8", "surrogateescape")).write_bytes(b"needle\n")
+    box.write("docs/𝒜😀.md", "needle\n")
+    os.symlink("/etc/hostname", box.ws / "docs/a\x1b[0mb.md")
+    plain = box.run("search", "needle", "--context", "2")
+    box.equal("every file is found", plain.out.count(": needle"), 3)
+    shown = box.tty("search", "needle", "--context", "2")
+    box.check("colour on a terminal", "\x1b[35m" in shown.out and "\x1b[32m" in shown.out, shown)
+    box.check("the same text", stripped(shown.out).startswith(plain.out), shown)
+    dull = box.tty("search", "needle", "--context", "2", env={"NO_COLOR": "1"})
+    for what, text in (("a pipe", plain.out + plain.err), ("a terminal", stripped(shown.out)), ("without colour", dull.out)):
+        for bad in "\x1b\r\x07\u009b\u202e\u200b":
+            box.check(f"{what}: no {bad!r} of a file", bad not in text, text)
+    box.equal("a name is one line", len([line for line in plain.out.splitlines() if "\\x0a" in line]), 3)
+    whole = box.run("search", "needle", "--json")
+    box.check("as JSON it is valid UTF-8", whole.code == FINE and "a\nb\x1b[31m.md" in whole.json()["hits"][0]["path"]
+              + whole.json()["hits"][1]["path"] + whole.json()["hits"][2]["path"], whole)
+
+
+def test_output_that_ends_early(box):
+    box.write("a.md", "needle in a line of some length\n" * 20000)
+    process = box.start("search", "needle", "--limit", "10000")
+    process.stdout.read(10)
+    process.stdout.close()
+    box.check("nobody reads on: no word and no crash", process.wait() in (-signal.SIGPIPE, ERRORS), process.returncode)
+    box.check("no word on standard error either", b"Sanitizer" not in process.stderr.read())
+    process.stderr.close()
+    with open("/dev/full", "wb") as full:
+        for argv in (["search", "needle"], ["search", "needle", "--json"], ["search", "--queries", "-"]):
+            end = subprocess.run([box.deputy, *argv], cwd=box.ws, env=box.env, stdout=full, stderr=subprocess.PIPE, input=b"needle\n" * 3)
+            box.check(f"{' '.join(argv)}: a full disk is said", end.returncode == ERRORS and b"standard output" in end.stderr, end)
+
+
+def test_the_budget_of_a_search(box):
+    box.run("config", "set", "limits.searchMiB", "1")
+    half = 1 << 19
+    box.write("docs/a.md", "needle\n" + "x" * (half - 8) + "\n")
+    box.write("docs/b.md", "x" * (half - 8) + "\nneedle\n")
+    fits = box.run("search", "needle", "--json").json()
+    box.equal("exactly so much is searched", (fits["totals"]["files"], fits["totals"]["at_least"], fits["cuts"]), (2, False, []))
+    for i in range(5):
+        box.write(f"docs/c{i}.md", "needle\n")
+    for query, code in (("needle", FINE), ("zebra", ERRORS)):
+        over = box.run("search", query)
+        box.exits(f"{query}: for people", over, code, err=["not seen: not read: budget of 1 MiB: 5 (docs/c0.md", "of at least"])
+        cuts = box.run("search", query, "--json").json()["cuts"]
+        box.equal(f"{query}: every file that was not searched", [c["paths"] for c in cuts], [[f"docs/c{i}.md" for i in range(5)]])
 
 
 def test_totals_name_every_cut(box):
