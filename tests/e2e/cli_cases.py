@@ -1,5 +1,5 @@
-"""Hard cases from public bug reports, through the program: parsing, names and layers, skills, invisible text. The names
-in the checks are the numbers of the cases."""
+"""Hard cases from public bug reports, through the program: parsing, names and layers, skills, search, invisible
+text. The names in the checks are the numbers of the cases."""
 
 import json
 import re
@@ -220,6 +220,74 @@ def test_c14_c16_scalars_and_tool_lists(box):
     for tools in ("Read, Bash(git add:*, git commit:*), Grep", "Bash(git:*) Read", "[Read, \"Bash(a, b)\"]", "Bash(git"):
         box.write("x.yaml", HEAD.format("x") + f"tools: {json.dumps(tools) if tools[0] != '[' else tools}\nprompt: P\n")
         box.exits(f"C16: {tools} is never widened", box.run("check", "x.yaml"), ERRORS, out="x.yaml:3")
+
+
+def test_c35_cjk_without_blanks(box):
+    lines = {"退款政策：收到商品后七日内可退": ("退款", "七日", "政策 退款", "商品后"),
+             "タイドの説明です": ("ﾀｲﾄﾞ", "タイド", "説明"),
+             "นโยบายการคืนเงินภายในเจ็ดวัน": ("คืนเงิน", "นโยบาย"),
+             "환불정책에 따라 처리합니다": ("환불", "정책", "환불정책")}
+    box.write("docs/m.md", "\n".join(["# 手册", *lines]) + "\n")
+    for number, (line, queries) in enumerate(lines.items(), 2):
+        for query in queries:
+            found = box.run("search", query, "--json").json()["hits"]
+            box.equal(f"C35 {query}", [(h["path"], h["line"], h["text"]) for h in found], [("docs/m.md", number, line)])
+            shown = box.run("search", query)
+            box.check(f"C35 {query}: for people", shown.out.startswith(f"docs/m.md:{number}: {line}"), shown)
+
+
+def test_c36_one_huge_line_and_one_huge_file(box):
+    made = SHARED / "realdata/text/made"
+    if (made / "long-line-1mb.txt").exists():
+        for name in ("long-line-1mb.txt", "many-short-lines.txt"):
+            box.write(f"lines/{name}", (made / name).read_bytes())
+        whole = box.run("search", "needle", "--json", "--limit", "50")
+        box.check("C36 a small answer", whole.code == FINE and len(whole.raw) < 50 * 2500, len(whole.raw))
+        long = [h["text"] for h in whole.json()["hits"] if h["path"].endswith("long-line-1mb.txt")] or \
+            [h["text"] for h in box.run("search", "needle", "--json", "--path", "lines/long*").json()["hits"]]
+        box.check("C36 the line is cut, with a mark", long and len(long[0]) <= 400 and "…" in long[0] and "needle" in long[0], long)
+    with open(box.write("big/manual.txt", "# Manual\nearly words\n"), "r+b") as file:
+        file.truncate(200 << 20)
+        file.seek((200 << 20) - 8)
+        file.write(b"\nzebra\n")
+        file.seek(0)
+        for _ in range(17 << 4):
+            file.write((b"filler words\n" * 5042)[:1 << 16])
+    none = box.run("search", "zebra", "--path", "big/*")
+    box.exits("C36 never plain nothing", none, ERRORS, err=["at least 0", "over 16 MiB: head searched: 1 (big/manual.txt)",
+                                                            "16777216 bytes searched"])
+    totals = box.run("search", "zebra", "--path", "big/*", "--json").json()
+    box.equal("C36 as JSON", (totals["totals"]["at_least"], totals["totals"]["bytes"]), (True, 16 << 20))
+
+
+def test_c38_encodings_and_marks(box):
+    text = "needle crème brûlée à la carte, déjà vu, où ça\n"
+    late = b"needle early\n" + b"filler line\n" * 6000
+    files = {"bom.md": b"\xef\xbb\xbf" + text.encode(), "utf16.md": text.encode("utf-16"), "latin1.txt": text.encode("latin-1"),
+             "nul.txt": late[:70000] + b"\0" + late[70000:] + b"needle late\n"}
+    stress = SHARED / "realdata/text/kuhn/stress.bin"
+    if stress.exists():
+        files["stress.bin"] = stress.read_bytes()
+    for name, data in files.items():
+        box.write(f"all/{name}", data)
+        box.write(f"alone/{name}/{name}", data)
+
+    def named(answer, name):
+        return any(path.endswith(name) for cut in answer["cuts"] for path in cut["paths"])
+    for where in (f"alone/{name}" for name in files):
+        alone = box.run("search", "needle", "--path", where, "--json")
+        answer, name = alone.json(), where.split("/")[1]
+        if name != "stress.bin":
+            box.check(f"C38 {name} alone: line 1", alone.code == FINE and 1 in [h["line"] for h in answer["hits"]], alone)
+        box.check(f"C38 {name} alone: no mark in the text", not any("\ufeff" in h["text"] for h in answer["hits"]), answer)
+        box.check(f"C38 {name} alone: what was assumed is said", named(answer, name) == (name in ("latin1.txt", "stress.bin")), answer)
+    together = box.run("search", "needle", "--path", "all", "--json", "--limit", "50").json()
+    box.equal("C38 together", sorted((h["path"][4:], h["line"]) for h in together["hits"]),
+              sorted([("bom.md", 1), ("latin1.txt", 1), ("utf16.md", 1), ("nul.txt", 1), ("nul.txt", 6002)]))
+    box.equal("C38 the text of any of them", {h["path"][4:] for h in box.run("search", "brûlée", "--path", "all", "--json").json()["hits"]},
+              {"bom.md", "latin1.txt", "utf16.md"})
+    shown = box.run("search", "greek word", "--path", "all")
+    box.check("C38 valid UTF-8 always", shown.raw.decode("utf-8") is not None)
 
 
 def test_c69_invisible_text(box):
