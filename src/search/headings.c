@@ -115,12 +115,22 @@ static int html_opens(str s, size_t i, size_t *body) {
     return s.p[i + 2] - '0';
 }
 
-// Length of the heading's text that begins at body; 0 when it does not end within reason.
-static size_t html_length(str s, size_t body) {
-    str rest = str_sub(s, body, body + HTML_HEADING_MAX);
-    for (size_t i = 0; i + 3 < rest.n; i++)
-        if (rest.p[i] == '<' && rest.p[i + 1] == '/' && low(rest.p[i + 2]) == 'h') return i;
-    return 0;
+// The first end of a heading from `from` on; s.n when there is none.
+static size_t html_close(str s, size_t from) {
+    for (size_t i = from; i + 3 < s.n; i++) {
+        const char *p = memchr(s.p + i, '<', s.n - i - 3);
+        if (!p) break;
+        i = (size_t)(p - s.p);
+        if (p[1] == '/' && low(p[2]) == 'h') return i;
+    }
+    return s.n;
+}
+
+// Length of the heading's text that begins at body; 0 when it does not end within reason. *close: the end
+// found last, so that a text of many openings is looked through once; 0 at first.
+static size_t html_length(str s, size_t body, size_t *close) {
+    if (*close < body) *close = html_close(s, body);
+    return *close < s.n && *close - body + 3 < HTML_HEADING_MAX ? *close - body : 0;
 }
 
 // Where what begins at i ends, when it is something whose inside is no document: a comment, a script, a style
@@ -145,6 +155,7 @@ static void read_html(reader *r) {
     str s = r->text;
     uint32_t index = 0;
     size_t counted = 0; // lines before it are in index
+    size_t close = 0;
     for (size_t i = 0; i < s.n;) {
         const char *p = memchr(s.p + i, '<', s.n - i);
         if (!p) return;
@@ -155,7 +166,7 @@ static void read_html(reader *r) {
             continue;
         }
         int level = html_opens(s, i, &body);
-        size_t n = level ? html_length(s, body) : 0;
+        size_t n = level ? html_length(s, body, &close) : 0;
         if (n) {
             for (; counted < i; counted++) index += s.p[counted] == '\n';
             uint32_t last = index;
@@ -264,9 +275,9 @@ static void markdown_line(reader *r, markdown *m, const line *l) {
         return;
     }
     if (s.p[i] == '<') {
-        size_t body = 0;
+        size_t body = 0, close = 0;
         int level = html_opens(s, i, &body);
-        size_t n = level ? html_length(s, body) : 0;
+        size_t n = level ? html_length(s, body, &close) : 0;
         if (n) add(r, level, l->index, l->index, s.p + body, n, true);
         return;
     }

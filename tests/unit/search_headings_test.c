@@ -122,6 +122,8 @@ static void test_search_headings__html(void **state) {
         {"a.html", "<!-- <h1>no</h1> --><script>\"<h1>no</h1>\"</script><h1>A</h1>", "1:A@0"},
         {"a.html", "<h1>never closed\n<p>", ""},
         {"a.html", "<h1", ""},
+        {"a.html", "<h1>a<h2>b</h2><h3>c</h3>", "1:ab@0 2:c@0"},
+        {"a.html", "<h1></h1><h2>b</h2>", "1:b@0"},
         {"a.html", "<hr><h7>x</h7><head>y</head>", ""},
         {"a.html", "<!-- <h1>x</h1>", ""},
     };
@@ -181,6 +183,26 @@ static void test_search_headings__hostile_text_stays_within_bounds(void **state)
     }
 }
 
+// Openings without number, none of which ends: gone through once, not once for each.
+static void test_search_headings__openings_without_an_end_take_no_time(void **state) {
+    arena *a = *state;
+    enum { SIZE = 4 << 20 };
+    static const char *const units[] = {"<h1>", "<h2 ", "<h3\n", "# <h1>\n", "<!--", "<script>", "<a></b>"};
+    static const char *const names[] = {"a.html", "a.md"};
+    char *text = arena_alloc(a, SIZE);
+    for (size_t u = 0; u < sizeof units / sizeof *units; u++) {
+        size_t n = strlen(units[u]);
+        for (size_t i = 0; i < SIZE; i++) text[i] = units[u][i % n];
+        for (size_t k = 0; k < 2; k++) {
+            heading_list list = {0};
+            arena *own = arena_new();
+            headings_find(own, str_z(names[k]), str_n(text, SIZE), &list);
+            assert_true(list.n <= HEADINGS_MAX);
+            arena_free(own);
+        }
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_search_headings__##name, setup, teardown)
 
 int main(void) {
@@ -192,6 +214,7 @@ int main(void) {
         TEST(a_long_title_is_cut),
         TEST(the_limit_holds_at_n),
         TEST(hostile_text_stays_within_bounds),
+        TEST(openings_without_an_end_take_no_time),
     };
     return cmocka_run_group_tests_name("search_headings", tests, NULL, NULL);
 }
