@@ -287,7 +287,7 @@ static bool unwatched_same(const search_space *space, const corpus_data *d) {
         if (!t->linked && !t->several) continue;
         if (file_stat_at(space->root, t->path, t->linked ? FILE_LINKS_INSIDE : FILE_NO_LINKS, &st, NULL) !=
             DEP_OK)
-            return !t->sig.ino;
+            return false; // when it was walked, there was something
         file_sig now = sig_of(&st);
         if (!sig_eq(&now, &t->sig) || t->fresh) return false;
     }

@@ -4,9 +4,11 @@
 #include "support/dir_fixture.h"
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -210,6 +212,104 @@ static void test_search_cache__slow_ways_of_looking_are_said(void **state) {
     }
 }
 
+// --- What the kernel does not tell ---
+
+// More changes than the kernel keeps: what it dropped is found all the same.
+static void test_search_cache__changes_that_were_dropped_are_found(void **state) {
+    dir_fixture *f = *state;
+    temp_write(f->path, "a.md", S("needle old\n"));
+    search_space space = space_of(f, new_cache(f, false));
+    assert_current(f, &space, "needle");
+    str most = read_all("/proc/sys/fs/inotify/max_queued_events");
+    int64_t limit = strtoll(most.p, NULL, 10);
+    free((char *)most.p);
+    if (limit > 100000) skip();
+    // Each round is three events, none like the one before it.
+    for (int64_t i = 0; i < limit / 3 + 10; i++) {
+        int fd = openat(f->dir, ".noise", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        assert_true(fd >= 0);
+        close(fd);
+        assert_int_equal(unlinkat(f->dir, ".noise", 0), 0);
+    }
+    temp_write(f->path, "a.md", S("needle new\n"));
+    temp_write(f->path, "new/b.md", S("needle\n"));
+    assert_current(f, &space, "needle");
+    // And told again from then on.
+    temp_write(f->path, "new/b.md", S("needle again\n"));
+    assert_current(f, &space, "needle");
+}
+
+enum { CANNOT = 77 };
+
+static bool put(const char *path, const char *text) {
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    bool ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+    if (fd >= 0) close(fd);
+    return ok;
+}
+
+static bool is_current(dir_fixture *f, const search_space *space) {
+    search_space plain = *space;
+    plain.cache = NULL;
+    return str_eq(answer_of(f->a, space, S("needle")), answer_of(f->a, &plain, S("needle")));
+}
+
+// Three directories may be watched, four are there.
+static int run_out_of_watches(dir_fixture *f) {
+    uid_t uid = getuid();
+    if (unshare(CLONE_NEWUSER) != 0) return CANNOT;
+    char map[64];
+    snprintf(map, sizeof map, "0 %u 1", uid);
+    if (!put("/proc/self/uid_map", map) || !put("/proc/sys/user/max_inotify_watches", "3")) return CANNOT;
+    search_space space = space_of(f, new_cache(f, false));
+    search_corpus *c;
+    search_result r = {0};
+    if (search_open(&space, &c, NULL) != DEP_OK) return 2;
+    if (search_run(f->a, c, &(search_query){.query = S("needle")}, &r, NULL) != DEP_OK) return 3;
+    search_close(c);
+    if (str_find(r.notice, S("fs.inotify.max_user_watches")) == SIZE_MAX) return 4;
+    temp_write(f->path, "d/e/b.md", S("needle new\n"));
+    if (!is_current(f, &space)) return 5;
+    temp_write(f->path, "x/y/c.md", S("needle new\n"));
+    return is_current(f, &space) ? 0 : 6;
+}
+
+static void test_search_cache__when_watches_run_out_that_is_said_and_nothing_is_missed(void **state) {
+    dir_fixture *f = *state;
+    temp_write(f->path, "a.md", S("needle\n"));
+    temp_write(f->path, "d/e/b.md", S("needle\n"));
+    temp_write(f->path, "x/a.md", S("needle\n"));
+    int code = in_child(run_out_of_watches, f);
+    if (code == CANNOT) skip();
+    assert_int_equal(code, 0);
+}
+
+static int mount_and_unmount(dir_fixture *f) {
+    if (unshare(CLONE_NEWNS) != 0 || mount("", "/", "", MS_REC | MS_PRIVATE, NULL) != 0) return CANNOT;
+    char *d = str_cz(f->a, at(f, "d"));
+    search_space space = space_of(f, new_cache(f, false));
+    if (!is_current(f, &space)) return 2;
+    if (mount("none", d, "tmpfs", 0, "size=64k") != 0) return CANNOT;
+    if (!is_current(f, &space)) return 3;
+    temp_write(f->path, "d/in.md", S("needle in the mount\n"));
+    if (!is_current(f, &space)) return 4;
+    temp_write(f->path, "d/in.md", S("needle changed\n"));
+    if (!is_current(f, &space)) return 5;
+    if (umount2(d, MNT_DETACH) != 0) return 6;
+    if (!is_current(f, &space)) return 7;
+    temp_write(f->path, "d/b.md", S("needle below\n"));
+    return is_current(f, &space) ? 0 : 8;
+}
+
+static void test_search_cache__mounts_that_come_and_go_are_noticed(void **state) {
+    dir_fixture *f = *state;
+    temp_write(f->path, "a.md", S("needle\n"));
+    temp_write(f->path, "d/b.md", S("needle\n"));
+    int code = in_child(mount_and_unmount, f);
+    if (code == CANNOT) skip();
+    assert_int_equal(code, 0);
+}
+
 // --- Budget and memory ---
 
 static void test_search_cache__a_grown_file_meets_the_same_budget(void **state) {
@@ -319,6 +419,34 @@ static void test_search_cache__without_an_epoch_every_file_is_judged_at_every_se
     assert_current(f, &space, "needle");
     r.refused[r.n++] = inode_of(f, "a.md");
     assert_true(str_find(answer_of(f->a, &space, S("needle")), S("needle a")) == SIZE_MAX);
+}
+
+static const char *refuse_a(void *p, str path, const struct stat *st) {
+    (void)p, (void)st;
+    return str_eq(path, S("docs/a.md")) ? "sensitive file" : NULL;
+}
+
+// What lies behind links is asked for at each search, all of it: one link that breaks hides no other change.
+static void test_search_cache__a_link_that_breaks_hides_no_other_change(void **state) {
+    if (!file_has_openat2()) skip(); // links are refused then
+    dir_fixture *f = *state;
+    temp_write(f->path, "store/a.md", S("needle a\n"));
+    temp_write(f->path, "store/b.md", S("needle b\n"));
+    temp_write(f->path, "docs/c.md", S("needle c\n"));
+    link_to(f, "../store/a.md", "docs/a.md");
+    link_to(f, "../store/b.md", "docs/b.md");
+    static const str docs[] = {S_INIT("docs")};
+    search_source source = {.name = S("Manual"), .include = docs, .n_include = 1};
+    rules r = {.epoch = 1};
+    search_space space = space_of(f, new_cache(f, false));
+    space.sources = &source;
+    space.refuse = refuse_a;
+    space.epoch = epoch;
+    space.ctx = &r;
+    assert_current(f, &space, "needle");
+    assert_int_equal(unlinkat(f->dir, "store/a.md", 0), 0);
+    temp_write(f->path, "store/b.md", S("needle b, another one\n"));
+    assert_current(f, &space, "needle");
 }
 
 // --- Threads ---
@@ -442,10 +570,14 @@ int main(void) {
         CASE(test_search_cache__what_did_not_change_is_not_read_again),
         CASE(test_search_cache__a_search_keeps_the_version_it_began_with),
         CASE(test_search_cache__slow_ways_of_looking_are_said),
+        CASE(test_search_cache__changes_that_were_dropped_are_found),
+        CASE(test_search_cache__when_watches_run_out_that_is_said_and_nothing_is_missed),
+        CASE(test_search_cache__mounts_that_come_and_go_are_noticed),
         CASE(test_search_cache__a_grown_file_meets_the_same_budget),
         CASE(test_search_cache__no_more_corpora_are_kept_than_may_be),
         CASE(test_search_cache__what_is_kept_is_judged_anew_when_the_rules_change),
         CASE(test_search_cache__without_an_epoch_every_file_is_judged_at_every_search),
+        CASE(test_search_cache__a_link_that_breaks_hides_no_other_change),
         CASE(test_search_cache__fifty_threads_search_while_files_change),
         CASE(test_search_cache__who_waits_for_another_search_can_be_cancelled),
         CASE(test_search_cache__a_cancelled_search_leaves_nothing_half_read),
