@@ -260,6 +260,17 @@ static int many(searching *s, str file) {
     return code;
 }
 
+// Several paths as the one pattern that narrows an agent's sources. Each is a glob, or a directory with all
+// below it.
+static str filter_of(cli *c, const strs *paths) {
+    if (paths->n == 1) return paths->p[0];
+    buf b = buf_new(c->a, 0);
+    for (vec_each(const str, p, paths))
+        buf_addf(&b, "%s" STR_FMT "," STR_FMT "/**", b.n ? "," : "{", STR_ARG(*p), STR_ARG(*p));
+    buf_addc(&b, '}');
+    return buf_str(&b);
+}
+
 int verb_search(cli *c) {
     int64_t limit, context;
     dep_err err;
@@ -288,10 +299,7 @@ int verb_search(cli *c) {
     strs paths = opt_all(c, "path");
     s.q = (search_query){
         .limit = (size_t)limit, .context = (size_t)context, .source = opt_get(c, "source", (str){0})};
-    if (opt_has(c, "agent") && paths.n)
-        s.q.path = paths.n == 1
-                       ? paths.p[0]
-                       : str_fmt(c->a, "{" STR_FMT "}", STR_ARG(str_join(c->a, paths.p, paths.n, S(","))));
+    if (opt_has(c, "agent") && paths.n) s.q.path = filter_of(c, &paths);
     if (search_open(&space, &s.corpus, &err) != DEP_OK) {
         say(c, "%s", err.msg);
         return err.status == DEP_ERR_INVALID ? EXIT_USAGE : EXIT_UNREADABLE;

@@ -84,6 +84,11 @@ def test_sources(box):
     box.equal("--agent and --source", [(h["source"], h["path"]) for h in only["hits"]], [("Lamp", "docs/b.md")])
     narrowed = box.run("search", "spout", "--agent", "one", "--path", "docs/a*", "--json").json()
     box.equal("--path narrows an agent's sources", [h["path"] for h in narrowed["hits"]], ["docs/a.md"])
+    box.agent("whole", "tools: [read]\nknowledge:\n  - {name: All, path: '**/*'}\n")
+    for given in (["docs"], ["docs/"], ["docs", "none"], ["docs", "other/x*"], ["docs/a.md", "docs/{b,c}.md"], ["docs/*.md,none"]):
+        both = box.run("search", "spout", "--agent", "whole", *(word for path in given for word in ("--path", path)), "--json")
+        box.equal(f"--path {' and '.join(given)} with an agent", sorted(h["path"] for h in both.json()["hits"]), ["docs/a.md", "docs/b.md"])
+    (box.ws / ".deputy/agents/whole.yaml").unlink()
     wider = box.run("search", "spout", "--agent", "one", "--path", "other/**")
     box.check("and never widens them", wider.code == UNREADABLE and not wider.out, wider)
     box.exits("an agent without knowledge", box.run("search", "x", "--agent", "bare"), USAGE, err="no knowledge")
