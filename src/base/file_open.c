@@ -134,7 +134,9 @@ static dep_status refused_link(int dir, char *path, file_links links, int os, de
     } else {
         why = "is a link that leads out of the directory";
     }
-    return err_set(err, DEP_ERR_REFUSED, "%s %s", path, why);
+    (void)err_set(err, DEP_ERR_REFUSED, "%s %s", path, why);
+    if (err) err->os = os;
+    return DEP_ERR_REFUSED;
 }
 
 static dep_status open_failed(int dir, char *path, file_links links, int os, dep_err *err) {

@@ -192,6 +192,8 @@ static void cut_link(walker *w, str path, dep_status status, int os) {
         cut_os(w, path, true, os);
     else if (link_is_absolute(w, path))
         cut(w, path, true, false, "absolute symbolic link");
+    else if (os == ELOOP)
+        cut(w, path, true, false, "symbolic link in a ring of links");
     else
         cut(w, path, true, false, walk_link_refused());
 }

@@ -265,6 +265,8 @@ static void test_search_walk__loops_end(void **state) {
     assert_string_equal(listed(f, &r), "docs/a.md docs/b/b.md");
     assert_int_equal(count_cuts(&r, NULL, "symbolic link back to a directory above it"), 3);
     assert_int_equal(count_cuts(&r, "docs/ring1", ""), 1);
+    assert_cut(&r, "docs/ring1", "symbolic link in a ring of links");
+    assert_cut(&r, "docs/ring2", "symbolic link in a ring of links");
 }
 
 static void test_search_walk__pipes_and_sockets_are_named_and_not_opened(void **state) {
