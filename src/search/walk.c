@@ -66,7 +66,7 @@ static void cut(walker *w, str path, bool wide, bool loses, const char *reason) 
 }
 
 static void cut_os(walker *w, str path, bool wide, int os) {
-    const char *text = strerrordesc_np(os);
+    const char *text = os ? strerrordesc_np(os) : NULL;
     str reason = str_fmt(w->a, "unreadable: %s", text ? text : "unknown error");
     vec_push(w->a, &w->out->cuts,
              (cut_item){.reason = reason, .path = path, .source = w->source, .wide = wide, .loses = true});
@@ -264,7 +264,7 @@ static int open_place(walker *w, place *p, bool parent_linked, struct stat *st) 
         // What is not there, or is no directory, is no loss: a pattern may name what does not exist yet.
         if (status == DEP_ERR_REFUSED && err.os != ENOTDIR)
             cut_link(w, p->path, status, err.os);
-        else if (status == DEP_ERR_IO)
+        else if (status != DEP_ERR_REFUSED && status != DEP_ERR_NOT_FOUND)
             cut_os(w, p->path, true, err.os);
         return -1;
     }
@@ -346,6 +346,11 @@ static void take_link(walker *w, const place *in, str path, const bool *active, 
 
 static void take_entry(walker *w, const place *in, const dir_entry *e, size_t depth) {
     str path = path_join(w->a, in->path, e->name);
+    if (path.n > FILE_PATH_MAX) {
+        if (wanted(w, in->active, path) || (e->type != DT_REG && may_descend(w, in->active, path)))
+            cut(w, path, true, true, "path longer than the system takes: not searched");
+        return;
+    }
     if (str_eq(e->name, forbidden_dir)) {
         if (may_descend(w, in->active, path))
             cut(w, path, true, false, "below .deputy, which is never searched");

@@ -410,6 +410,52 @@ static void test_search_walk__depth_limit_holds_at_n_and_says_so_after(void **st
     assert_int_equal(count_cuts(&r, NULL, "nested too deep"), 1);
 }
 
+// The longest path that the system takes is searched; what lies deeper is named, however deep.
+static void test_search_walk__path_limit_holds_at_n_and_says_so_after(void **state) {
+    dir_fixture *f = *state;
+    enum { DEEP = 16, LONG = 240, LEFT = FILE_PATH_MAX - DEEP * (LONG + 1) };
+    char name[LONG + 1] = {0}, last[LEFT + 2] = {0};
+    memset(name, 'd', LONG);
+    memset(last, 'f', LEFT);
+    int at[DEEP + 1] = {f->dir};
+    for (int i = 0; i < DEEP; i++) {
+        assert_int_equal(mkdirat(at[i], name, 0700), 0);
+        at[i + 1] = openat(at[i], name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        assert_true(at[i + 1] >= 0);
+    }
+    for (int longer = 0; longer < 4; longer++) {
+        // A file of n bytes, one of n + 1, a link of n + 1, and a directory of n bytes with a file in it.
+        memset(last, 'f', LEFT + 1);
+        last[LEFT + (longer == 1 || longer == 2)] = 0;
+        int fd = -1;
+        if (longer == 2) {
+            assert_int_equal(symlinkat(".", at[DEEP], last), 0);
+        } else if (longer < 2) {
+            fd = openat(at[DEEP], last, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        } else {
+            assert_int_equal(mkdirat(at[DEEP], last, 0700), 0);
+            int dir = openat(at[DEEP], last, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+            fd = openat(dir, "x", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+            close(dir);
+        }
+        if (fd >= 0) close(fd);
+        walk_result r = walk(f, "**", "");
+        assert_int_equal(r.files.n, longer == 0);
+        assert_int_equal(count_cuts(&r, NULL, "path longer than the system takes: not searched"), longer > 0);
+        if (longer) assert_true(r.cuts.p[0].loses);
+        if (longer == 3) {
+            int dir = openat(at[DEEP], last, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+            assert_int_equal(unlinkat(dir, "x", 0), 0);
+            close(dir);
+        }
+        assert_int_equal(unlinkat(at[DEEP], last, longer == 3 ? AT_REMOVEDIR : 0), 0);
+    }
+    for (int i = DEEP; i > 0; i--) {
+        close(at[i]);
+        assert_int_equal(unlinkat(at[i - 1], name, AT_REMOVEDIR), 0);
+    }
+}
+
 static void test_search_walk__link_limit_holds_at_n_and_says_so_after(void **state) {
     if (!file_has_openat2()) skip(); // links are refused then
     dir_fixture *f = *state;
@@ -477,6 +523,7 @@ int main(void) {
         TEST(file_limit_holds_at_n_and_says_so_after),
         TEST(entry_limit_holds_at_n_and_says_so_after),
         TEST(depth_limit_holds_at_n_and_says_so_after),
+        TEST(path_limit_holds_at_n_and_says_so_after),
         TEST(link_limit_holds_at_n_and_says_so_after),
         TEST(a_cancelled_walk_stops),
         TEST(order_of_creation_does_not_matter),
