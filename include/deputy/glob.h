@@ -22,6 +22,9 @@ typedef struct glob_pat glob_pat;
 // Matches a whole relative path in normal form. Time is bounded by pattern × path for each alternative (no
 // exponential cases).
 bool glob_match(const glob_pat *g, str path);
+// The same by those alternatives alone that end in a name or in `**`: what names a directory may stand for
+// all below it, what only selects (`docs/*`) does not.
+bool glob_names(const glob_pat *g, str path);
 // True when there can be a match below the directory `path` (prune walks with it). "" is the root. Exact,
 // apart from brackets that match nothing.
 bool glob_may_descend(const glob_pat *g, str path);

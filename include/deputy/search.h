@@ -14,15 +14,14 @@
 #include <deputy/str.h>
 #include <sys/stat.h>
 
-// Globs are those of glob.h, relative to the root; they ignore .gitignore. A pattern without a wildcard that
-// names a directory means everything below it that is not hidden. node_modules, .git, .hg, .svn and CVS are
-// entered only when a pattern spells them;
-// `.deputy` never, by no name, link or mount. An exclude that ends in `**` or in a name covers whole
-// directories, hidden files in them included, and links to them. Links are followed when they are relative
-// and stay beneath the root.
 // Keeps what was read for the next search of the same sources. Any number of threads may search with one.
 typedef struct search_cache search_cache;
 
+// Globs are those of glob.h, relative to the root; they ignore .gitignore. A pattern without a wildcard that
+// names a directory means everything below it that is not hidden. node_modules, .git, .hg, .svn and CVS are
+// entered only when a pattern spells them; `.deputy` never, by no name, link or mount. An exclude, or an
+// alternative of it, that ends in `**` or in a name covers whole directories, hidden files in them included,
+// and links to them. Links are followed when they are relative and stay beneath the root.
 typedef struct {
     str name;
     const str *include;

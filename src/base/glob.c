@@ -211,10 +211,6 @@ static dep_status expand(compiler *c, size_t from, size_t to, const tail *follow
 
 // --- What callers ask about the whole --------------------------------------------------------------------
 
-static bool part_is_literal(const glob_part *p) {
-    return p->n == 1 && p->ops[0].kind == OP_TEXT;
-}
-
 static str join_parts(arena *a, const glob_alt *alt, size_t n) {
     str s = {0};
     for (size_t i = 0; i < n; i++) s = path_join(a, s, alt->parts[i].ops[0].text);

@@ -31,6 +31,10 @@ typedef struct {
 
 enum { GLOB_PARTS_MAX = GLOB_PATTERN_MAX / 2 + 1 };
 
+static inline bool part_is_literal(const glob_part *p) {
+    return p->n == 1 && p->ops[0].kind == OP_TEXT;
+}
+
 struct glob_pat {
     const glob_alt *alts;
     size_t n;

@@ -88,6 +88,17 @@ bool glob_match(const glob_pat *g, str path) {
     return false;
 }
 
+bool glob_names(const glob_pat *g, str path) {
+    bool places[GLOB_PARTS_MAX + 1];
+    for (size_t i = 0; i < g->n; i++) {
+        const glob_alt *alt = &g->alts[i];
+        const glob_part *last = alt->n ? &alt->parts[alt->n - 1] : NULL;
+        if (last && !last->any && !part_is_literal(last)) continue;
+        if (run(alt, path, places) && places[alt->n]) return true;
+    }
+    return false;
+}
+
 bool glob_may_descend(const glob_pat *g, str path) {
     bool places[GLOB_PARTS_MAX + 1];
     for (size_t i = 0; i < g->n; i++) {

@@ -95,9 +95,9 @@ const char *walk_link_refused(void);
 // True when a component of the path is the directory that is never searched.
 bool walk_forbidden(str path);
 // The globs of a source's exclude, for names found only after the walk (the real path of a link).
+// A directory that one names (glob_names) is excluded with everything below it.
 typedef struct {
     glob_pat *g;
-    bool covers; // a directory that matches is excluded with everything below it
 } walk_exclude;
 [[nodiscard]] dep_status walk_excludes(arena *a, const search_source *s, walk_exclude **ret, dep_err *err);
 bool walk_excluded(const walk_exclude *x, size_t n, str path);

@@ -111,9 +111,8 @@ static bool has_wildcard(str s) {
 bool walk_excluded(const walk_exclude *x, size_t n, str path) {
     for (size_t i = 0; i < n; i++) {
         if (glob_match(x[i].g, path)) return true;
-        if (!x[i].covers) continue;
         for (size_t at = 0; at < path.n; at++)
-            if (path.p[at] == '/' && glob_match(x[i].g, str_sub(path, 0, at))) return true;
+            if (path.p[at] == '/' && glob_names(x[i].g, str_sub(path, 0, at))) return true;
     }
     return false;
 }
@@ -121,7 +120,7 @@ bool walk_excluded(const walk_exclude *x, size_t n, str path) {
 // Of a directory: nothing below it can be in the source.
 static bool covered(const walker *w, str dir) {
     for (size_t i = 0; i < w->n_excludes; i++)
-        if (w->excludes[i].covers && glob_match(w->excludes[i].g, dir)) return true;
+        if (glob_names(w->excludes[i].g, dir)) return true;
     return false;
 }
 
@@ -451,14 +450,13 @@ static dep_status add_pattern(walker *w, str source, str text, size_t *n, dep_er
 dep_status walk_excludes(arena *a, const search_source *s, walk_exclude **ret, dep_err *err) {
     walk_exclude *x = NEW_N(a, walk_exclude, s->n_exclude + 1);
     for (size_t i = 0; i < s->n_exclude; i++) {
-        str text = s->exclude[i], last = path_base(text);
+        str text = s->exclude[i];
         dep_status status = glob_compile(a, text, &x[i].g, err);
         if (status != DEP_OK) {
             err_prefix(err, "source \"" STR_FMT "\": exclude \"" STR_FMT "\"", STR_ARG(s->name),
                        STR_ARG(text));
             return status;
         }
-        x[i].covers = str_eq(last, S("**")) || !has_wildcard(last);
     }
     *ret = x;
     return DEP_OK;

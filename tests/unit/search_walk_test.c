@@ -107,6 +107,13 @@ static void test_search_walk__globs_and_directories_name_files(void **state) {
         {"docs", "**", ""},
         {"docs", ".", ""},
         {"docs/deep", "docs", ""},
+        // Each alternative by itself: one that names a directory covers it, whatever stands beside it.
+        {"**", "{docs,*.txt}", "[odd]/g.md a.md docs2/f.md img/x.png"},
+        {"**", "{*.txt,docs}", "[odd]/g.md a.md docs2/f.md img/x.png"},
+        {"**", "{docs/**,i*/*}", "[odd]/g.md a.md b.txt docs2/f.md"},
+        {"docs", "docs/{*.md,deep}", "docs/d.rst"},
+        {"docs", "{docs/*,x}", "docs/deep/e.md"},
+        {"docs", "docs/d*", "docs/c.md docs/deep/e.md"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_files(f, cases[i].include, cases[i].exclude, cases[i].want);
