@@ -279,7 +279,7 @@ static dep_status walk_all(search_cache *c, entry *e, const search_space *space,
 
 // --- Is it still so? ---
 
-// Files that others may change without a word of it, and directories behind links.
+// Files that others may change without a word of it, directories behind links, and links to nothing.
 static bool unwatched_same(const search_space *space, const corpus_data *d) {
     struct stat st;
     for (size_t i = 0; d->n_unwatched && i < d->n_tracks; i++) {
@@ -290,6 +290,12 @@ static bool unwatched_same(const search_space *space, const corpus_data *d) {
             return false; // when it was walked, there was something
         file_sig now = sig_of(&st);
         if (!sig_eq(&now, &t->sig) || t->fresh) return false;
+    }
+    for (size_t i = 0; i < d->cuts.n; i++) {
+        const cut_item *cut = &d->cuts.p[i];
+        if (cut->link && file_stat_at(space->root, cut->path, FILE_LINKS_INSIDE, &st, NULL) == DEP_OK &&
+            (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
+            return false;
     }
     for (size_t i = 0; i < d->n_dirs; i++) {
         const linked_dir *l = &d->dirs[i];

@@ -72,6 +72,7 @@ typedef struct {
     uint32_t source; // SEARCH_NO_SOURCE: concerns every source
     bool wide; // path stands for more than itself (a directory, a source): kept whatever the path filter says
     bool loses; // text of the sources was not searched: totals are lower bounds
+    bool link;  // it leads to nothing that can be read: what it leads to may change without a word of it
 } cut_item;
 typedef VEC(cut_item) cut_items;
 

@@ -195,6 +195,7 @@ static void cut_link(walker *w, str path, dep_status status, int os) {
         cut(w, path, true, false, "symbolic link in a ring of links");
     else
         cut(w, path, true, false, walk_link_refused());
+    w->out->cuts.p[w->out->cuts.n - 1].link = true;
 }
 
 static const char *ask_about(const walker *w, str dir, const struct stat *st) {
@@ -340,6 +341,7 @@ static void take_link(walker *w, const place *in, str path, const bool *active, 
         take_file(w, path);
     } else if (as_file) {
         cut(w, path, false, false, "not a regular file");
+        w->out->cuts.p[w->out->cuts.n - 1].link = true;
     }
 }
 

@@ -449,6 +449,37 @@ static void test_search_cache__a_link_that_breaks_hides_no_other_change(void **s
     assert_current(f, &space, "needle");
 }
 
+// Where a link leads is not watched: what appears there is found all the same.
+static void test_search_cache__a_link_to_nothing_is_asked_again(void **state) {
+    if (!file_has_openat2()) skip(); // links are refused then
+    dir_fixture *f = *state;
+    temp_write(f->path, "docs/c.md", S("needle c\n"));
+    temp_write(f->path, "store/deep/x", S("x"));
+    assert_int_equal(mkfifoat(f->dir, "store/pipe.md", 0600), 0);
+    link_to(f, "../store/file.md", "docs/file.md");
+    link_to(f, "../store/dir", "docs/dir");
+    link_to(f, "../store/pipe.md", "docs/pipe.md");
+    link_to(f, "../store/ring", "docs/ring.md");
+    link_to(f, "ring", "store/ring");
+    static const str docs[] = {S_INIT("docs")};
+    search_source source = {.name = S("Manual"), .include = docs, .n_include = 1};
+    search_space space = space_of(f, new_cache(f, false));
+    space.sources = &source;
+    assert_current(f, &space, "needle");
+    const corpus_file *before = first_file(&space);
+    assert_ptr_equal(first_file(&space), before); // nothing appeared: nothing is walked
+    temp_write(f->path, "store/file.md", S("needle at the end of a link\n"));
+    assert_current(f, &space, "needle");
+    temp_write(f->path, "store/dir/d.md", S("needle in a directory\n"));
+    assert_current(f, &space, "needle");
+    assert_int_equal(unlinkat(f->dir, "store/pipe.md", 0), 0);
+    temp_write(f->path, "store/pipe.md", S("needle no pipe\n"));
+    assert_current(f, &space, "needle");
+    assert_int_equal(unlinkat(f->dir, "store/ring", 0), 0);
+    temp_write(f->path, "store/ring", S("needle no ring\n"));
+    assert_current(f, &space, "needle");
+}
+
 // --- Threads ---
 
 enum { THREADS = 50, ROUNDS = 12 };
@@ -577,6 +608,7 @@ int main(void) {
         CASE(test_search_cache__no_more_corpora_are_kept_than_may_be),
         CASE(test_search_cache__what_is_kept_is_judged_anew_when_the_rules_change),
         CASE(test_search_cache__without_an_epoch_every_file_is_judged_at_every_search),
+        CASE(test_search_cache__a_link_to_nothing_is_asked_again),
         CASE(test_search_cache__a_link_that_breaks_hides_no_other_change),
         CASE(test_search_cache__fifty_threads_search_while_files_change),
         CASE(test_search_cache__who_waits_for_another_search_can_be_cancelled),
