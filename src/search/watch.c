@@ -150,13 +150,13 @@ void watch_forget(watcher *w, watch_owner *o) {
 
 // Others write there without this kernel's knowledge.
 static bool is_remote(int fd) {
-    static const uint32_t kinds[] = {0x6969 /* NFS */,        0x517B /* SMB */,
-                                     0xFF534D42 /* CIFS */,   0xFE534D42 /* SMB2 */,
-                                     0x65735546 /* FUSE */,   0x01021997 /* 9P */,
-                                     0x00C36400 /* Ceph */,   0x5346414F /* AFS */,
-                                     0x73757245 /* Coda */,   0x0BD00BD0 /* Lustre */,
-                                     0x01161970 /* GFS2 */,   0x7461636F /* OCFS2 */,
-                                     0x786F4256 /* vboxsf */, 0xBACBACBC /* vmhgfs */};
+    static const uint32_t kinds[] = {
+        0x6969 /* NFS */,       0x517B /* SMB */,        0xFF534D42 /* CIFS */,   0xFE534D42 /* SMB2 */,
+        0x65735546 /* FUSE */,  0x01021997 /* 9P */,     0x00C36400 /* Ceph */,   0x5346414F /* AFS */,
+        0x6B414653 /* kAFS */,  0x564C /* NCP */,        0x73757245 /* Coda */,   0x0BD00BD0 /* Lustre */,
+        0x47504653 /* GPFS */,  0x19830326 /* BeeGFS */, 0xAAD7AAEA /* PanFS */,  0x01161970 /* GFS2 */,
+        0x7461636F /* OCFS2 */, 0x786F4256 /* vboxsf */, 0xBACBACBC /* vmhgfs */,
+    };
     struct statfs s;
     if (fstatfs(fd, &s) != 0) return true;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
