@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static const str everything[] = {S_INIT("**/*")};
@@ -66,6 +67,8 @@ static uint32_t next(rng *r, uint32_t n) {
 }
 
 static const char *const dirs[] = {".", "d", "d/e", "x", "x/y/z"};
+static const char *const ways[] = {"d", "d/e", "x", "x/y", "x/y/z", "to", "a.md", "d/a.md"};
+enum { WAYS = sizeof ways / sizeof *ways };
 static const char *const files[] = {"a.md", "b.txt", "c.md", "Übung.md"};
 static const char *const texts[] = {
     "# Head\nneedle one\n",
@@ -118,6 +121,62 @@ static void change(dir_fixture *f, arena *a, rng *r) {
     (void)done;
 }
 
+// Writes into a file that is there, at its end or in its middle, or takes its end away.
+static void touch_up(dir_fixture *f, char *path, rng *r) {
+    int fd = openat(f->dir, path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0) return;
+    int done = 0;
+    switch (next(r, 4)) {
+    case 0: done = (int)pwrite(fd, "Needle\n", 7, lseek(fd, 0, SEEK_END)); break;
+    case 1: done = (int)pwrite(fd, "退款", 6, (off_t)next(r, 12)); break;
+    case 2: done = ftruncate(fd, (off_t)next(r, 20)); break;
+    default: done = fchmod(fd, next(r, 2) ? 0600 : 0644); break;
+    }
+    (void)done;
+    close(fd);
+}
+
+// What moves, replaces or takes away whole directories and links.
+static void change_tree(dir_fixture *f, arena *a, rng *r) {
+    char *one = str_cz(a, random_path(a, r)), *two = str_cz(a, random_path(a, r));
+    const char *from = ways[next(r, WAYS)], *to = ways[next(r, WAYS)];
+    int done = 0, dir = -1;
+    switch (next(r, 11)) {
+    case 0: touch_up(f, one, r); break;
+    case 1: done = renameat2(f->dir, one, f->dir, two, RENAME_EXCHANGE); break;
+    case 2: done = renameat2(f->dir, from, f->dir, to, RENAME_EXCHANGE); break;
+    case 3: done = renameat(f->dir, from, f->dir, to); break;
+    case 4: done = unlinkat(f->dir, from, AT_REMOVEDIR); break;
+    case 5:
+        if (dir_make_at(f->dir, str_z(from), 0755, &dir, NULL) == DEP_OK) close(dir);
+        break;
+    case 6: done = symlinkat(to, f->dir, from); break;
+    case 7: done = symlinkat("../x/y", f->dir, two); break;
+    // Out of what is searched, and back in under another name some time later.
+    case 8: done = renameat(f->dir, from, f->dir, ".out/of"); break;
+    case 9: done = renameat(f->dir, ".out/of", f->dir, to); break;
+    default: done = unlinkat(f->dir, from, 0); break;
+    }
+    (void)done;
+}
+
+// Whole trees are moved about too: what they held at the beginning comes back now and then.
+static void random_trees(dir_fixture *f, const search_space *space, uint64_t seed) {
+    rng r = {seed};
+    temp_write(f->path, ".out/hidden.md", S("needle\n"));
+    for (int i = 0; i < 150; i++) {
+        arena *a = arena_new();
+        for (uint32_t n = next(&r, 4); n; n--) {
+            if (next(&r, 2))
+                change(f, a, &r);
+            else
+                change_tree(f, a, &r);
+        }
+        arena_free(a);
+        assert_current(f, space, next(&r, 2) ? "needle" : "退款 one");
+    }
+}
+
 static void random_changes(dir_fixture *f, search_cache *cache, uint64_t seed) {
     rng r = {seed};
     search_space space = space_of(f, cache);
@@ -143,6 +202,29 @@ static void test_search_cache__whatever_changes_is_seen_before_it_is_watched_and
     for (int i = 0; i < 40; i++)
         temp_write(f->path, str_cz(f->a, str_fmt(f->a, "many/%d.md", i)), S("needle\n"));
     random_changes(f, search_cache_new(f->a), 9);
+}
+
+// Files that belong to several sources, excludes, and a budget that holds only some of them.
+static search_space several(dir_fixture *f, search_cache *cache) {
+    static const str in_d[] = {S_INIT("d/**/*.md"), S_INIT("x/y")}, top[] = {S_INIT("*"), S_INIT("d/*")},
+                     without[] = {S_INIT("x/y/z"), S_INIT("**/c.md")};
+    static const search_source sources[] = {
+        {.name = S_INIT("Manual"), .include = everything, .n_include = 1, .exclude = without, .n_exclude = 2},
+        {.name = S_INIT("Deep"), .include = in_d, .n_include = 2},
+        {.name = S_INIT("Top"), .include = top, .n_include = 2, .encoding = S_INIT("latin1")},
+    };
+    return (search_space){.root = f->dir, .sources = sources, .n_sources = 3, .cache = cache};
+}
+
+static void test_search_cache__whole_trees_that_move_are_followed(void **state) {
+    dir_fixture *f = *state;
+    for (uint64_t seed = 21; seed < 25; seed++) {
+        search_cache *cache = new_cache(f, seed % 3 == 0);
+        search_space space = seed % 2 ? space_of(f, cache) : several(f, cache);
+        if (seed > 22) space.max_bytes = 60;
+        if (seed > 22) space.max_file = 25;
+        random_trees(f, &space, seed);
+    }
 }
 
 // Which version a search gets: the same pointer means that nothing was read.
@@ -421,6 +503,31 @@ static void test_search_cache__without_an_epoch_every_file_is_judged_at_every_se
     assert_true(str_find(answer_of(f->a, &space, S("needle")), S("needle a")) == SIZE_MAX);
 }
 
+// What was said of a file when it was read is said as long as the file is the same, whichever of its names
+// are left.
+static void test_search_cache__what_is_said_of_a_file_outlives_its_first_name(void **state) {
+    if (!file_has_openat2()) skip(); // links are refused then
+    dir_fixture *f = *state;
+    temp_write(f->path, "m.md", S("needle\nneedle\nneedle\nneedle\n"));
+    temp_write(f->path, "n.md", S("needle caf\xE9 d\xE9j\xE0 vu"));
+    link_to(f, "m.md", "a.md");
+    link_to(f, "n.md", "b.md");
+    // So that they are taken over: what has just changed is read again.
+    struct stat st;
+    struct timespec now;
+    assert_int_equal(fstatat(f->dir, "n.md", &st, 0), 0);
+    do {
+        usleep(1000);
+        clock_gettime(CLOCK_REALTIME, &now);
+    } while ((now.tv_sec - st.st_ctim.tv_sec) * 1000 + (now.tv_nsec - st.st_ctim.tv_nsec) / 1000000 < 100);
+    search_space space = space_of(f, new_cache(f, false));
+    space.max_file = 20;
+    assert_current(f, &space, "needle");
+    assert_int_equal(unlinkat(f->dir, "a.md", 0), 0);
+    assert_int_equal(unlinkat(f->dir, "b.md", 0), 0);
+    assert_current(f, &space, "needle");
+}
+
 static const char *refuse_a(void *p, str path, const struct stat *st) {
     (void)p, (void)st;
     return str_eq(path, S("docs/a.md")) ? "sensitive file" : NULL;
@@ -598,6 +705,7 @@ int main(void) {
         CASE(test_search_cache__whatever_changes_is_seen_when_it_is_told),
         CASE(test_search_cache__whatever_changes_is_seen_when_nothing_is_told),
         CASE(test_search_cache__whatever_changes_is_seen_before_it_is_watched_and_after),
+        CASE(test_search_cache__whole_trees_that_move_are_followed),
         CASE(test_search_cache__what_did_not_change_is_not_read_again),
         CASE(test_search_cache__a_search_keeps_the_version_it_began_with),
         CASE(test_search_cache__slow_ways_of_looking_are_said),
@@ -609,6 +717,7 @@ int main(void) {
         CASE(test_search_cache__what_is_kept_is_judged_anew_when_the_rules_change),
         CASE(test_search_cache__without_an_epoch_every_file_is_judged_at_every_search),
         CASE(test_search_cache__a_link_to_nothing_is_asked_again),
+        CASE(test_search_cache__what_is_said_of_a_file_outlives_its_first_name),
         CASE(test_search_cache__a_link_that_breaks_hides_no_other_change),
         CASE(test_search_cache__fifty_threads_search_while_files_change),
         CASE(test_search_cache__who_waits_for_another_search_can_be_cancelled),
