@@ -28,6 +28,11 @@ static void note(loader *l, const candidate *cand, bool loses, str reason) {
     loader_cut(l, cand, loses, reason);
 }
 
+// Of a file that stands under another name already: the same is said of it.
+static void note_again(loader *l, const candidate *cand, const loaded *f) {
+    for (vec_each(const cut_item, n, &f->notes)) note(l, cand, n->loses, n->reason);
+}
+
 // "16 MiB", or bytes where it is not round.
 static str size_text(arena *a, size_t n) {
     if (n >= 1 << 20 && n % (1 << 20) == 0) return str_fmt(a, "%zu MiB", n >> 20);
@@ -178,10 +183,25 @@ static str whole_part(str head, str encoding) {
     return head;
 }
 
+// A document that holds text, but not as text: PDF, and what word processors, spreadsheets and readers of
+// books write.
+static bool needs_converter(str path, str bytes) {
+    static const str kinds[] = {S_INIT(".docx"), S_INIT(".xlsx"), S_INIT(".pptx"), S_INIT(".odt"),
+                                S_INIT(".ods"),  S_INIT(".odp"),  S_INIT(".epub")};
+    if (str_starts(bytes, S("%PDF-")) || str_starts(bytes, S("\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1")))
+        return true;
+    if (!str_starts(bytes, S("PK\3\4"))) return false;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (path.n > kinds[i].n && str_ieq(str_sub(path, path.n - kinds[i].n, path.n), kinds[i])) return true;
+    return false;
+}
+
 // Says what the decoder had to assume. False: there is no text.
 static bool judge_decoded(loader *l, const candidate *cand, const decoded *d, str bytes) {
-    if (d->binary || str_starts(bytes, S("%PDF-"))) {
-        note(l, cand, false, d->binary ? S("binary") : S("PDF: not text"));
+    bool document = needs_converter(cand->path, bytes);
+    if (d->binary || document) {
+        note(l, cand, false,
+             document ? S("not text: needs a converter, and there is none yet") : S("binary"));
         return false;
     }
     bool utf8 = str_eq(str_z(d->encoding), S("UTF-8"));
@@ -194,14 +214,17 @@ static bool judge_decoded(loader *l, const candidate *cand, const decoded *d, st
 }
 
 // Reads one open file; *ret gets its text. False when it has none.
-static bool read_text(loader *l, const candidate *cand, int fd, size_t size, loaded *f, str *ret) {
+static bool read_text(loader *l, const candidate *cand, int fd, loaded *f, str *ret) {
     str encoding = l->space->sources[cand->sources.p[0]].encoding, bytes;
     dep_err err = {0};
-    dep_status status = file_read_fd(l->turn, fd, l->max_file, true, &bytes, &err);
+    dep_status status = file_read_fd(l->turn, fd, l->max_file + 1, true, &bytes, &err);
     decoded d = {0};
     size_t read = bytes.n;
     if (status == DEP_OK) {
-        if (size > l->max_file) {
+        // By what was read: it may have grown since it was opened.
+        if (read > l->max_file) {
+            read = l->max_file;
+            bytes.n = read;
             note(l, cand, true,
                  str_fmt(l->turn, "over " STR_FMT ": head searched",
                          STR_ARG(size_text(l->turn, l->max_file))));
@@ -336,13 +359,15 @@ static dep_status load_caught(loader *l, candidate *cand, bool whole, bool *fits
     *fits = s->file || cost <= budget_of(l, whole);
     if (s->file) {
         add_names(l, &l->files.p[s->file - 1], cand);
+        note_again(l, cand, &l->files.p[s->file - 1]);
         l->track->file = (uint32_t)s->file;
     } else if (*fits) {
         loaded f = {.cost = cost};
         str text = {0};
-        if (old ? take_over(l, cand, old, &f) : read_text(l, cand, fd, size, &f, &text)) {
+        if (old ? take_over(l, cand, old, &f) : read_text(l, cand, fd, &f, &text)) {
             if (old && f.file.folded.n > f.cost) f.cost = f.file.folded.n;
             add_names(l, &f, cand);
+            f.notes = l->track->notes;
             vec_push(l->scratch, &l->files, f);
             *s = (slot){st.st_dev, st.st_ino, l->files.n};
             l->track->file = (uint32_t)l->files.n;

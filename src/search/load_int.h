@@ -20,6 +20,7 @@ typedef struct {
     corpus_file file;
     VEC(file_name) names;
     size_t cost;
+    cut_items notes; // what is to be said of its text, under each of its names
 } loaded;
 
 typedef struct {

@@ -29,6 +29,8 @@ typedef struct {
     size_t n_chars;
 } misspelt;
 
+enum { NEAR_LONGER = 4 }; // bytes of one letter more
+
 // What is looked for of each: pieces are terms of a scan, three a word.
 enum { HEAD, TAIL, SWAPPED, PIECES };
 
@@ -99,16 +101,17 @@ static bool is_letter(uint32_t cp) {
     return cp != UTF8_BAD && !utf8_is_cjk(cp) && (utf8_is_letter(cp) || utf8_is_mark(cp));
 }
 
-// The run of letters around [at, end), digits touching it left aside: empty.
-static str word_around(str s, size_t at, size_t end) {
-    while (at) {
+// The run of letters around [at, end), digits touching it left aside: empty. Of one of more than `most` bytes
+// only so much: a line without blanks is not gone through for each place in it.
+static str word_around(str s, size_t at, size_t end, size_t most) {
+    while (at && end - at <= most) {
         size_t before = utf8_floor(s, at - 1), i = before;
         uint32_t cp = utf8_next(s, &i);
         if (utf8_is_decimal(cp)) return (str){0};
         if (!is_letter(cp)) break;
         at = before;
     }
-    while (end < s.n) {
+    while (end < s.n && end - at <= most) {
         size_t i = end;
         uint32_t cp = utf8_next(s, &i);
         if (utf8_is_decimal(cp)) return (str){0};
@@ -146,7 +149,7 @@ static void note(arena *a, candidates *c, str word, uint32_t count) {
 }
 
 static bool is_near(const misspelt *m, str word) {
-    if (word.n + 4 < m->text.n || word.n > m->text.n + 4) return false;
+    if (word.n + NEAR_LONGER < m->text.n || word.n > m->text.n + NEAR_LONGER) return false;
     uint32_t chars[NEAR_CHARS_MAX + 1];
     size_t n = 0;
     for (size_t i = 0; i < word.n && n <= NEAR_CHARS_MAX;) chars[n++] = utf8_next(word, &i);
@@ -169,7 +172,7 @@ static void look(void *ctx, size_t worker, const corpus_file *f, uint16_t term, 
     char before = at ? s.p[at - 1] : ' ', after = end < s.n ? s.p[end] : ' ';
     if (kind != TAIL && before >= 'a' && before <= 'z') return;
     if (kind != HEAD && after >= 'a' && after <= 'z') return;
-    str word = word_around(s, at, end);
+    str word = word_around(s, at, end, m->text.n + NEAR_LONGER);
     if (kind == HEAD && !str_starts(word, piece)) return;
     if (kind == TAIL && (!str_ends(word, piece) || str_starts(word, m->head))) return;
     if (kind == SWAPPED ? str_eq(word, piece) && !str_eq(word, m->text) : is_near(m, word))

@@ -170,6 +170,8 @@ typedef struct {
     bool html;
 } corpus_head;
 
+enum : uint32_t { MARK_LINES = 64 };
+
 // A piece of text that folding changed by more than its capitals.
 typedef struct {
     uint32_t folded, original; // where it begins
@@ -193,6 +195,7 @@ typedef struct {
     // The original: whole, or the folded text with what is different in it.
     uint32_t n_text, n_patches;
     str text;
+    const uint32_t *marks; // of one that is whole: where each MARK_LINES-th line begins in it
     const patch *patches;
     const char *pool;
     const uint8_t *capitals; // a bit for each folded byte; NULL: none

@@ -159,14 +159,24 @@ static slab *slab_for(slabs *to, size_t n) {
     return s && slab_list_add(to, s) ? s : NULL;
 }
 
+static void mark_original(str text, uint32_t *marks) {
+    size_t at = 0;
+    for (uint32_t line = 0;; line++) {
+        if (line % MARK_LINES == 0) marks[line / MARK_LINES] = (uint32_t)at;
+        const char *lf = memchr(text.p + at, '\n', text.n - at);
+        if (!lf || (at = (size_t)(lf - text.p) + 1) == text.n) return;
+    }
+}
+
 static dep_status pack(const parts *p, slabs *to, corpus_file *f, dep_err *err) {
     slab *s = slab_for(to, p->path.n + 1 + p->folded.n);
     size_t marks = p->folded.n ? (p->folded.n - 1) / LINES_EACH * sizeof(uint32_t) : 0,
            spans = p->heads.n * sizeof(head_span), heads = p->heads.n * sizeof(corpus_head),
            patches = p->whole ? 0 : p->pieces.n * sizeof(patch),
            bits = p->capitals && !p->whole ? align4(bits_size(p->folded.n)) : 0,
+           lines = p->whole ? (p->n_lines / MARK_LINES + 1) * sizeof(uint32_t) : 0,
            pool = p->whole ? p->text.n : p->pool;
-    char *block = s ? slab_block_new(s, marks + spans + heads + patches + bits + pool) : NULL;
+    char *block = s ? slab_block_new(s, marks + spans + heads + patches + bits + lines + pool) : NULL;
     if (!block) return err_set(err, DEP_ERR_NOMEM, "out of memory");
     f->in = s;
     f->folded = str_n(slab_add(s, p->path, p->folded), p->folded.n);
@@ -179,8 +189,10 @@ static dep_status pack(const parts *p, slabs *to, corpus_file *f, dep_err *err) 
     f->n_heads = (uint32_t)p->heads.n;
     place_heads(p, (head_span *)block, (corpus_head *)(block + spans));
     block += spans + heads;
-    char *own = block + patches + bits;
+    char *own = block + patches + bits + lines;
     if (p->whole) {
+        mark_original(p->text, (uint32_t *)block);
+        f->marks = (uint32_t *)block;
         memcpy(own, p->text.p, p->text.n);
         f->text = str_n(own, p->text.n);
     } else {
@@ -291,12 +303,12 @@ static size_t original_start(const corpus_file *f, size_t at) {
     return p->original + k;
 }
 
-// Where line number n of a text begins.
-static size_t start_of_line(str text, uint32_t n) {
-    size_t from = 0;
-    for (; n && from < text.n; n--) {
-        const char *lf = memchr(text.p + from, '\n', text.n - from);
-        from = lf ? (size_t)(lf - text.p) + 1 : text.n;
+// Where line number n begins in an original that is whole.
+static size_t start_of_line(const corpus_file *f, uint32_t n) {
+    size_t from = f->marks[n / MARK_LINES];
+    for (n %= MARK_LINES; n && from < f->text.n; n--) {
+        const char *lf = memchr(f->text.p + from, '\n', f->text.n - from);
+        from = lf ? (size_t)(lf - f->text.p) + 1 : f->text.n;
     }
     return from;
 }
@@ -304,7 +316,7 @@ static size_t start_of_line(str text, uint32_t n) {
 str corpus_original(arena *a, const corpus_file *f, uint32_t at) {
     str rest;
     if (f->text.p) {
-        rest = str_sub(f->text, start_of_line(f->text, corpus_line_number(f, at)), f->text.n);
+        rest = str_sub(f->text, start_of_line(f, corpus_line_number(f, at)), f->text.n);
     } else {
         uint32_t next = corpus_next_line(f, at);
         size_t from = original_start(f, at), to = next < f->folded.n ? original_start(f, next) : f->n_text;

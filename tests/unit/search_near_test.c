@@ -167,6 +167,25 @@ static bool stop(void *ctx) {
     return *(bool *)ctx;
 }
 
+// The word around each place is looked at; without blanks all of the line is one. Sequences of letters,
+// which nobody breaks into words, are such lines.
+static void test_search_near__a_line_without_blanks_is_gone_through_once(void **state) {
+    dir_fixture *f = *state;
+    static const struct {
+        const char *unit, *query;
+    } cases[] = {{"д", "ддддде"}, {"a", "aaaaab aaaaa"}, {"ACGT", "acgta gtacg"}, {"é", "éééèéé"}};
+    enum { SIZE = 4 << 20 };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *text = arena_alloc(f->a, SIZE);
+        size_t n = strlen(cases[i].unit);
+        for (size_t k = 0; k < SIZE; k++) text[k] = cases[i].unit[k % n];
+        temp_write(f->path, "a.txt", str_n(text, SIZE));
+        search_result r = ask(f, cases[i].query);
+        assert_int_equal(r.totals.files, 1);
+        assert_true(r.totals.matched_lines <= 1 && r.totals.expanded_lines == 0);
+    }
+}
+
 static void test_search_near__it_can_be_cancelled(void **state) {
     dir_fixture *f = *state;
     temp_write(f->path, "a.txt", S("parcel\n"));
@@ -215,6 +234,7 @@ int main(void) {
         TEST(the_commonest_words_are_taken),
         TEST(a_misspelt_stop_word_stands_for_nothing),
         TEST(it_can_be_cancelled),
+        TEST(a_line_without_blanks_is_gone_through_once),
     };
     return cmocka_run_group_tests_name("search_near", tests, NULL, NULL);
 }

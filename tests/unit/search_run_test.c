@@ -352,7 +352,7 @@ static void test_search_run__encodings_are_read_or_named(void **state) {
     }
     assert_true(seen_bom);
     assert_cut(&r, "binary", 1, "image.png");
-    assert_cut(&r, "PDF", 1, "paper.pdf");
+    assert_cut(&r, "converter", 1, "paper.pdf");
     assert_cut(&r, "not valid UTF-8", 1, "broken.md");
     assert_cut(&r, "read as windows-1252 (assumed)", 1, "latin1.txt");
     assert_cut(&r, "read as GB18030 (assumed)", 1, "gb.txt");
@@ -363,6 +363,26 @@ static void test_search_run__encodings_are_read_or_named(void **state) {
     r = ask_for(f, c, "absent");
     assert_int_equal(r.hits.n, 0);
     assert_int_equal(r.cuts.n, 5);
+}
+
+// What is no text but holds some: named with what is missing, whatever the search finds.
+static void test_search_run__documents_that_need_a_converter_say_so(void **state) {
+    dir_fixture *f = *state;
+    static const char *const names[] = {"a.docx", "b.xlsx", "c.odt", "d.epub", "e.pptx", "f.pdf", "g.doc"};
+    enum { NAMES = sizeof names / sizeof *names };
+    for (size_t i = 0; i < NAMES; i++) {
+        str zip = S("PK\3\4\x14\0\6\0\x08\0\0\0!\0needle"), pdf = S("%PDF-1.7\n%\xE2\xE3\xCF\xD3\nneedle\n"),
+            ole = S("\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1\0\0needle");
+        temp_write(f->path, names[i], i == 5 ? pdf : i == 6 ? ole : zip);
+    }
+    temp_write(f->path, "h.png", S("\x89PNG\r\n\x1A\n\0\0\0\rneedle"));
+    static const char *const queries[] = {"needle", "absent"};
+    for (size_t q = 0; q < 2; q++) {
+        search_result r = ask_for(f, open_all(f), queries[q]);
+        assert_int_equal(r.totals.files, 0);
+        assert_cut(&r, "converter", NAMES, "a.docx");
+        assert_cut(&r, "binary", 1, "h.png");
+    }
 }
 
 static void test_search_run__a_declared_encoding_overrides(void **state) {
@@ -653,6 +673,54 @@ static void test_search_run__of_stop_words_some_lines_are_ranked(void **state) {
     }
 }
 
+typedef struct {
+    dir_fixture *f;
+    const char *mode; // "a": it grows, "w": it is emptied first
+} meddler;
+
+// Asked between the opening and the reading: a file that changes just then.
+static const char *meddle(void *p, str path, const struct stat *st) {
+    meddler *m = p;
+    if (S_ISDIR(st->st_mode)) return NULL;
+    char name[4200];
+    snprintf(name, sizeof name, "%s/" STR_FMT, m->f->path, STR_ARG(path));
+    FILE *out = fopen(name, m->mode);
+    assert_non_null(out);
+    assert_true(fputs(m->mode[0] == 'a' ? "and\nmore\nand\nneedle\n" : "nee", out) >= 0);
+    assert_int_equal(fclose(out), 0);
+    return NULL;
+}
+
+static void test_search_run__a_file_that_shrinks_meanwhile_is_what_is_left(void **state) {
+    dir_fixture *f = *state;
+    temp_write(f->path, "a.md", S("one needle\ntwo needle\n"));
+    meddler m = {f, "w"};
+    search_space space = whole(f);
+    space.refuse = meddle;
+    space.ctx = &m;
+    search_result r = ask_for(f, open_space(f, &space, &search_limits_default), "nee");
+    assert_first(&r, "a.md", 1);
+    assert_text(r.hits.p[0].text, "nee");
+    assert_int_equal(r.totals.bytes, 3);
+}
+
+static void test_search_run__a_file_that_grows_over_the_limit_meanwhile_is_said(void **state) {
+    dir_fixture *f = *state;
+    temp_write(f->path, "a.md", S("one needle\n"));
+    meddler m = {f, "a"};
+    search_space space = whole(f);
+    space.refuse = meddle;
+    space.ctx = &m;
+    // What was added is 20 bytes.
+    for (space.max_file = 30; space.max_file <= 31; space.max_file++) {
+        temp_write(f->path, "a.md", S("one needle\n"));
+        search_result r = ask_for(f, open_space(f, &space, &search_limits_default), "needle");
+        assert_int_equal(r.totals.matched_lines, space.max_file - 29);
+        assert_int_equal(r.totals.at_least, space.max_file == 30);
+        if (space.max_file == 30) assert_cut(&r, "over 30 bytes: head searched", 1, "a.md");
+    }
+}
+
 // --- One file, many names ---
 
 static void test_search_run__a_file_with_several_names_is_searched_once(void **state) {
@@ -672,6 +740,28 @@ static void test_search_run__a_file_with_several_names_is_searched_once(void **s
     assert_first(&r, "docs/soft.md", 1);
     r = ask(f, c, (search_query){.query = S("needle"), .path = S("docs/z*")});
     assert_first(&r, "docs/z.md", 1);
+}
+
+// A filter may admit only one of a file's names: what is to be said of the file is said all the same.
+static void test_search_run__what_is_said_of_a_file_is_said_under_each_name(void **state) {
+    dir_fixture *f = *state;
+    temp_write(f->path, "docs/a.md", S("needle one\nneedle two\n"));
+    temp_write(f->path, "docs/b.txt", S("needle caf\xE9 d\xE9j\xE0"));
+    assert_int_equal(linkat(f->dir, "docs/a.md", f->dir, "other.md", 0), 0);
+    assert_int_equal(linkat(f->dir, "docs/b.txt", f->dir, "other.txt", 0), 0);
+    search_space space = whole(f);
+    space.max_file = 20;
+    search_corpus *c = open_space(f, &space, &search_limits_default);
+    static const char *const paths[][2] = {{"docs/a.md", "docs/b.txt"}, {"other.md", "other.txt"}};
+    for (size_t i = 0; i < 2; i++) {
+        search_result r = ask(f, c, (search_query){.query = S("needle"), .path = str_z(paths[i][0])});
+        assert_int_equal(r.totals.files, 1);
+        assert_true(r.totals.at_least);
+        assert_cut(&r, "over 20 bytes: head searched", 1, paths[i][0]);
+        r = ask(f, c, (search_query){.query = S("needle"), .path = str_z(paths[i][1])});
+        assert_int_equal(r.totals.files, 1);
+        assert_cut(&r, "(assumed)", 1, paths[i][1]);
+    }
 }
 
 static const char *refuse_secret(void *ctx, str path, const struct stat *st) {
@@ -783,6 +873,25 @@ static bool stop_after(void *p) {
     return ++s->asked > s->yes_after;
 }
 
+// However large a file is, it is asked at least every 1 MiB, as the header says: the file is as large as one
+// may be.
+static void test_search_run__it_is_asked_within_a_large_file_too(void **state) {
+    dir_fixture *f = *state;
+    enum { MIB = 16 };
+    temp_write(f->path, "big.txt", fill(f, (size_t)MIB << 20));
+    stopper s = {.yes_after = 1000000};
+    search_space space = whole(f);
+    space.cancelled = stop_after;
+    space.ctx = &s;
+    search_corpus *c = open_space(f, &space, &search_limits_default);
+    assert_true(s.asked >= MIB);
+    s.asked = 0;
+    search_result r = ask_for(f, c, "aardvark");
+    assert_int_equal(r.totals.matched_lines, 0);
+    // The scan, and the pass that looks for words like it.
+    assert_true(s.asked >= 2 * MIB);
+}
+
 static void test_search_run__a_cancelled_search_says_so(void **state) {
     dir_fixture *f = *state;
     for (int i = 0; i < 200; i++) {
@@ -853,6 +962,20 @@ static void test_search_run__many_threads_may_ask_one_corpus(void **state) {
     for (int i = 0; i < 4; i++) arena_free(k[i].a);
 }
 
+// A text full of accents is kept whole; each line of its context is found without going through all that is
+// before it.
+static void test_search_run__many_hits_with_context_take_no_more_than_few(void **state) {
+    dir_fixture *f = *state;
+    buf b = buf_new(f->a, 0);
+    enum { LINES = 600000 };
+    for (int i = 0; i < LINES; i++) buf_add(&b, S("e\u0302\u0301 u\u031B o\u031B\u0309\n"));
+    temp_write(f->path, "a.txt", buf_str(&b));
+    search_query q = {.query = S("ế"), .limit = 10000, .context = 100};
+    search_result r = ask(f, open_all(f), q);
+    assert_int_equal(r.totals.matched_lines, LINES);
+    assert_int_equal(r.hits.n, 10000);
+}
+
 static void test_search_run__the_answer_outlives_the_corpus(void **state) {
     dir_fixture *f = *state;
     temp_write(f->path, "docs/a.md", S("# Top\nneedle\nafter\n"));
@@ -916,6 +1039,7 @@ int main(void) {
         TEST(long_lines_are_cut_around_the_match),
         TEST(one_huge_line_gives_a_small_hit),
         TEST(encodings_are_read_or_named),
+        TEST(documents_that_need_a_converter_say_so),
         TEST(a_declared_encoding_overrides),
         TEST(shared_odd_files_give_valid_output),
         TEST(only_the_head_of_a_huge_file_is_searched_and_that_is_said),
@@ -927,13 +1051,18 @@ int main(void) {
         TEST(query_limits_hold_at_n_and_are_said_after),
         TEST(lines_over_the_limit_are_counted),
         TEST(of_stop_words_some_lines_are_ranked),
+        TEST(a_file_that_shrinks_meanwhile_is_what_is_left),
+        TEST(a_file_that_grows_over_the_limit_meanwhile_is_said),
         TEST(a_file_with_several_names_is_searched_once),
+        TEST(what_is_said_of_a_file_is_said_under_each_name),
         TEST(refused_files_are_named_under_every_name),
         TEST(links_lead_nowhere_else),
         TEST(an_unreadable_file_is_named),
         TEST(equal_input_gives_equal_bytes),
+        TEST(it_is_asked_within_a_large_file_too),
         TEST(a_cancelled_search_says_so),
         TEST(many_threads_may_ask_one_corpus),
+        TEST(many_hits_with_context_take_no_more_than_few),
         TEST(the_answer_outlives_the_corpus),
         TEST(hostile_queries_are_only_queries),
     };
