@@ -98,20 +98,23 @@ static str cut_start(arena *a, str line) {
     return str_fmt(a, STR_FMT "…", STR_ARG(utf8_cut_chars(line, SEARCH_HIT_CHARS - 1)));
 }
 
-static void add_context(arena *a, const corpus_file *f, uint32_t line, size_t context, search_hit *hit) {
+static void add_context(arena *a, const corpus_file *f, uint32_t line, uint32_t number, size_t context,
+                        search_hit *hit) {
     strs before = {0}, after = {0};
+    uint32_t n = number;
     for (uint32_t at = line; at && before.n < context;) {
         at = corpus_line_start(f, 0, at - 1);
-        vec_push(a, &before, cut_start(a, corpus_original(a, f, at)));
+        vec_push(a, &before, cut_start(a, corpus_original(a, f, at, --n)));
     }
     for (size_t i = 0; i < before.n / 2; i++) {
         str s = before.p[i];
         before.p[i] = before.p[before.n - 1 - i];
         before.p[before.n - 1 - i] = s;
     }
+    n = number;
     for (uint32_t at = corpus_next_line(f, line); at < f->folded.n && after.n < context;
          at = corpus_next_line(f, at))
-        vec_push(a, &after, cut_start(a, corpus_original(a, f, at)));
+        vec_push(a, &after, cut_start(a, corpus_original(a, f, at, ++n)));
     hit->before = before.p;
     hit->n_before = before.n;
     hit->after = after.p;
@@ -121,16 +124,18 @@ static void add_context(arena *a, const corpus_file *f, uint32_t line, size_t co
 static void add_hit(const run *r, arena *a, const ranked_line *ranked, search_result *ret) {
     const line_hit *l = ranked->line;
     const selected_file *in = &r->files[l->file];
-    str text = cut_around(r->scratch, corpus_original(r->scratch, in->file, l->line), ranked->best->at);
+    uint32_t number = corpus_line_number(in->file, l->line);
+    str text =
+        cut_around(r->scratch, corpus_original(r->scratch, in->file, l->line, number), ranked->best->at);
     search_hit hit = {
         .source = str_dup(a, r->c->sources[in->name->source]),
         .path = str_dup(a, in->name->path),
-        .line = corpus_line_number(in->file, l->line) + 1,
+        .line = number + 1,
         .text = str_dup(a, text),
         .heading = str_dup(a, trail(r->scratch, in->file, l->line)),
         .score = ranked->score,
     };
-    if (r->q->context) add_context(a, in->file, l->line, r->q->context, &hit);
+    if (r->q->context) add_context(a, in->file, l->line, number, r->q->context, &hit);
     vec_push(a, &ret->hits, hit);
 }
 

@@ -335,8 +335,8 @@ static inline uint32_t corpus_line_start(const corpus_file *f, uint32_t from, ui
 uint32_t corpus_line_number(const corpus_file *f, uint32_t at);
 // A part of the original text, in the arena or in the corpus.
 str corpus_text(arena *a, const corpus_file *f, size_t from, size_t to);
-// The original line, without its line end.
-str corpus_original(arena *a, const corpus_file *f, uint32_t at);
+// The original line, without its line end. number: as of corpus_line_number.
+str corpus_original(arena *a, const corpus_file *f, uint32_t at, uint32_t number);
 // The section that a line belongs to: the number of the last heading at or above it, counted from 1; 0 before
 // the first.
 uint32_t corpus_section(const corpus_file *f, uint32_t at);

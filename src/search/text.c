@@ -313,10 +313,10 @@ static size_t start_of_line(const corpus_file *f, uint32_t n) {
     return from;
 }
 
-str corpus_original(arena *a, const corpus_file *f, uint32_t at) {
+str corpus_original(arena *a, const corpus_file *f, uint32_t at, uint32_t number) {
     str rest;
     if (f->text.p) {
-        rest = str_sub(f->text, start_of_line(f, corpus_line_number(f, at)), f->text.n);
+        rest = str_sub(f->text, start_of_line(f, number), f->text.n);
     } else {
         uint32_t next = corpus_next_line(f, at);
         size_t from = original_start(f, at), to = next < f->folded.n ? original_start(f, next) : f->n_text;

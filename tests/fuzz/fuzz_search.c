@@ -18,7 +18,7 @@ static void check_lines(arena *a, const corpus_file *f, str text) {
         // Hundreds of accents on one letter are taken in pieces, which begin elsewhere then.
         must(text.n >= 256 || str_eq(utf8_fold(a, line), corpus_line(f, i)));
         if (line.n && line.p[line.n - 1] == '\r') line.n--;
-        must(str_eq(corpus_original(a, f, at), line));
+        must(str_eq(corpus_original(a, f, at, i), line));
         must(corpus_line_number(f, at) == i && corpus_line_start(f, 0, at) == at);
     }
     must(utf8_fold(a, rest).n == 0);

@@ -196,7 +196,7 @@ static void test_search_run__a_line_matches_when_its_folded_text_contains_a_term
                 want += hit;
                 // Line by line or whole, folding gives the same lines.
                 if (!str_eq(folded, corpus_line(file, at))) fail_msg("line %u folds differently", lines);
-                str shown = corpus_original(f->a, file, at);
+                str shown = corpus_original(f->a, file, at, lines);
                 if (line.n && line.p[line.n - 1] == '\r') line.n--;
                 assert_true(str_eq(shown, line));
             }

@@ -275,7 +275,7 @@ static void test_search_scan__lines_and_text_come_back_as_they_were(void **state
         for (uint32_t i = 0; i < f.n_lines; i++, at = corpus_next_line(&f, at)) {
             (void)str_cut(rest, '\n', &line, &rest);
             if (line.n && line.p[line.n - 1] == '\r') line.n--;
-            assert_text(corpus_original(a, &f, at), str_cz(a, line));
+            assert_text(corpus_original(a, &f, at, i), str_cz(a, line));
             assert_int_equal(corpus_line_number(&f, at), i);
             assert_int_equal(corpus_line_start(&f, 0, at), at);
         }
