@@ -32,13 +32,26 @@ static const uint32_t particles[] = {
     0x5730 /* 地 */, 0x5F97 /* 得 */, 0x306E /* の */, 0x306F /* は */, 0x304C /* が */, 0x3092 /* を */,
     0x306B /* に */, 0x3067 /* で */, 0x3068 /* と */, 0x3082 /* も */, 0x304B /* か */};
 
-// Pairs that ask, in Chinese and Japanese. Who asks seldom finds them in the answer.
+// Korean particles and endings of verbs, at the end of a word.
+static const uint32_t hangul_endings[] = {0xC740 /* 은 */, 0xB294 /* 는 */, 0xC774 /* 이 */, 0xAC00 /* 가 */,
+                                          0xC744 /* 을 */, 0xB97C /* 를 */, 0xC758 /* 의 */, 0xC5D0 /* 에 */,
+                                          0xC11C /* 서 */, 0xB85C /* 로 */, 0xC640 /* 와 */, 0xACFC /* 과 */,
+                                          0xB3C4 /* 도 */, 0xAE30 /* 기 */, 0xD558 /* 하 */, 0xD560 /* 할 */,
+                                          0xD55C /* 한 */, 0xACE0 /* 고 */, 0xB2E4 /* 다 */};
+
+// Pairs that ask, in Chinese, Japanese and Korean. Who asks seldom finds them in the answer.
 static const str asking[] = {
     S_INIT("如何"), S_INIT("什么"), S_INIT("怎么"), S_INIT("怎样"), S_INIT("是否"), S_INIT("哪些"),
     S_INIT("哪个"), S_INIT("为什"), S_INIT("多少"), S_INIT("どの"), S_INIT("どこ"), S_INIT("どん"),
     S_INIT("んな"), S_INIT("なぜ"), S_INIT("いつ"), S_INIT("です"), S_INIT("すか"), S_INIT("とい"),
-    S_INIT("いう"), S_INIT("何で"), S_INIT("何と"), S_INIT("は何"),
+    S_INIT("いう"), S_INIT("何で"), S_INIT("何と"), S_INIT("は何"), S_INIT("무엇"), S_INIT("어떻"),
+    S_INIT("떻게"), S_INIT("나요"), S_INIT("까요"), S_INIT("가요"), S_INIT("인가"), S_INIT("니까"),
+    S_INIT("습니"), S_INIT("합니"), S_INIT("니다"),
 };
+
+// Against a word of a script with blanks: a run of n characters has n - 1 pairs and about n / 2 words.
+static const double PAIR = 0.5;
+static const double PAIR_ALONE = 0.75; // a run of one or two characters, which is a word more often
 
 typedef struct {
     arena *a;
@@ -56,10 +69,19 @@ static bool is_one_of(str s, const str *list, size_t n) {
     return false;
 }
 
-static bool is_particle(uint32_t cp) {
-    for (size_t i = 0; i < sizeof particles / sizeof *particles; i++)
-        if (particles[i] == cp) return true;
+static bool is_among(uint32_t cp, const uint32_t *list, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (list[i] == cp) return true;
     return false;
+}
+
+static bool is_particle(uint32_t cp) {
+    return is_among(cp, particles, sizeof particles / sizeof *particles);
+}
+
+// Does the last character of a run only inflect it?
+static bool is_hangul_ending(uint32_t cp) {
+    return is_among(cp, hangul_endings, sizeof hangul_endings / sizeof *hangul_endings);
 }
 
 static bool is_alnum(uint32_t cp) {
@@ -184,7 +206,7 @@ static void add_run(parser *p, str run) {
         return;
     }
     if (n <= 2) {
-        add(p, TERM_GRAM, run, 1);
+        add(p, TERM_GRAM, run, PAIR_ALONE);
         return;
     }
     uint32_t left = first;
@@ -192,7 +214,8 @@ static void add_run(parser *p, str run) {
         size_t end = mid;
         uint32_t right = utf8_next(run, &end);
         str pair = str_sub(run, from, end);
-        double weight = is_one_of(pair, asking, sizeof asking / sizeof *asking) ? 0.25 : 1;
+        double weight = is_one_of(pair, asking, sizeof asking / sizeof *asking) ? PAIR / 4 : PAIR;
+        if (end == run.n && is_hangul_ending(right)) weight *= 0.3;
         if (is_particle(left) || is_particle(right)) weight *= 0.5;
         if (is_particle(left) && is_particle(right))
             add_stopped(p, TERM_GRAM, pair);

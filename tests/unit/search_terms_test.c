@@ -124,6 +124,13 @@ static void test_search_terms__runs_without_blanks_become_pairs(void **state) {
     term_list t = parse(*state, "退款的期限");
     assert_string_equal(joined(*state, &t), "退款|款的|的期|期限");
     assert_true(t.p[1].weight < t.p[0].weight && t.p[2].weight < t.p[3].weight);
+    // As one with the ending of a Korean word does.
+    t = parse(*state, "설정을");
+    assert_string_equal(joined(*state, &t), "설정|정을");
+    assert_true(t.p[1].weight < t.p[0].weight);
+    // Two pairs of a run are about one word.
+    t = parse(*state, "tidb 退款政策 退款");
+    assert_true(t.p[1].weight < t.p[0].weight);
 }
 
 static void test_search_terms__signs_count_when_nothing_else_is_there(void **state) {
