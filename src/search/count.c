@@ -19,6 +19,12 @@ static bool word_came_before(str s, size_t at) {
     return is_word_char(utf8_next(s, &i));
 }
 
+// Behind the letters at `at` that may be an ending.
+static size_t open_end(str s, size_t at) {
+    for (size_t i = at, n = 0; n < TERM_OPEN_MAX && i < s.n && is_word_char(utf8_next(s, &i)); n++) at = i;
+    return at;
+}
+
 static void count(uint16_t *n) {
     if (*n < UINT16_MAX) ++*n;
 }
@@ -35,8 +41,8 @@ bool count_occurrence(const term *t, str s, size_t at, bool exact, term_hit *hit
             count(&hit->whole);
     } else {
         if (word_came_before(s, at)) return false;
-        size_t end = at + t->stem.n;
-        while (end < s.n && s.p[end] >= 'a' && s.p[end] <= 'z') end++;
+        size_t end = t->open ? open_end(s, at + t->stem.n) : at + t->stem.n;
+        while (!t->open && end < s.n && s.p[end] >= 'a' && s.p[end] <= 'z') end++;
         if (word_goes_on(s, end) || !term_same_word(t, str_sub(s, at, end))) return false;
         count(&hit->forms);
     }

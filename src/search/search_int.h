@@ -347,6 +347,8 @@ enum {
         96, // two-character pieces of runs written without blanks, beside SEARCH_TERMS_MAX words and phrases
     TERM_STEM_MIN = 3,
     TERM_NOUN_MIN = 5, // letters before -ion and -ation
+    TERM_OPEN_MIN = 4, // letters that a word of another language than English keeps
+    TERM_OPEN_MAX = 3, // letters that its endings have
 };
 
 typedef enum {
@@ -359,6 +361,7 @@ typedef struct {
     str text; // folded: the lines that contain it match
     str stem; // a prefix of text that other forms of the word begin with; text itself when there are none
     term_kind kind;
+    bool open;     // any few letters after the stem make another form
     bool near;     // not in the query: one edit away from a word of it that hardly any line has
     uint16_t as;   // the term that it counts as: itself, or the misspelt one
     double weight; // of its rarity; near: of its occurrences

@@ -114,6 +114,22 @@ static bool can_drop(str word, str ending) {
     return false;
 }
 
+// A word with letters beyond a to z is none of English, and inflects at its end, whatever the language: its
+// first letters, at least four. Empty: it is no such word.
+static str open_stem(str word) {
+    size_t chars = 0;
+    bool beyond = false;
+    for (size_t i = 0; i < word.n; chars++) {
+        uint32_t cp = utf8_next(word, &i);
+        if (utf8_is_decimal(cp)) return (str){0};
+        beyond = beyond || cp >= 0x80;
+    }
+    if (!beyond || chars <= TERM_OPEN_MIN) return (str){0};
+    size_t keep = chars < TERM_OPEN_MIN + TERM_OPEN_MAX ? TERM_OPEN_MIN : chars - TERM_OPEN_MAX, n = 0;
+    while (keep--) utf8_next(word, &n);
+    return str_sub(word, 0, n);
+}
+
 static str stem_of(str word) {
     for (size_t i = 0; i < word.n; i++)
         if (word.p[i] < 'a' || word.p[i] > 'z') return word;
@@ -149,6 +165,7 @@ static const str endings_of_words[] = {
 enum { VERBAL = 7 };
 
 bool term_same_word(const term *t, str word) {
+    if (t->open) return utf8_count(str_sub(word, t->stem.n, word.n)) <= TERM_OPEN_MAX;
     static const str y_endings[] = {S_INIT("y"), S_INIT("ie"), S_INIT("ies"), S_INIT("ied")};
     str own = str_sub(t->text, t->stem.n, t->text.n), rest = str_sub(word, t->stem.n, word.n);
     // "policy" is no form of "police".
@@ -176,9 +193,13 @@ static void add(parser *p, term_kind kind, str text, double weight) {
     }
     (*count)++;
     if (!p->out->p) p->out->p = NEW_N(p->a, term, SEARCH_TERMS_MAX + TERM_GRAMS_MAX);
+    str open = kind == TERM_WORD ? open_stem(text) : (str){0};
     p->out->p[p->out->n] = (term){.text = text,
-                                  .stem = kind == TERM_WORD ? stem_of(text) : text,
+                                  .stem = open.n              ? open
+                                          : kind == TERM_WORD ? stem_of(text)
+                                                              : text,
                                   .kind = kind,
+                                  .open = open.n > 0,
                                   .as = (uint16_t)p->out->n,
                                   .weight = weight};
     p->out->asked = ++p->out->n;

@@ -198,6 +198,18 @@ static void test_search_terms__other_forms_of_a_word_are_known(void **state) {
         {"string", "strong", false},
         {"thing", "the", false},
         {"c2702", "c2703", false},
+        {"файлы", "файл", true},
+        {"файлами", "файл", true},
+        {"настройка", "настройки", true},
+        {"дом", "дома", false},
+        {"зависимости", "зависимость", true},
+        {"файл", "файловая", false},
+        {"clés", "clé", false},
+        {"données", "donnée", true},
+        {"größe", "grössen", true},
+        {"größe", "grössenordnung", false},
+        {"größe", "grösste", true},
+        {"café1", "café2", false},
     };
     arena *a = *state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
