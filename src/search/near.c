@@ -236,11 +236,11 @@ static void append(arena *a, term_list *terms, str word, uint16_t as, double wei
     terms->p[terms->n++] = one.p[0];
 }
 
-static void pick(arena *a, search *all, const term_list *terms, const uint32_t *lines) {
+static void pick(arena *a, search *all, const term_list *terms, const term_lines *lines) {
     for (size_t t = 0; t < terms->asked && all->n < NEAR_TERMS_MAX; t++) {
         uint32_t chars[NEAR_CHARS_MAX];
         size_t n;
-        if (terms->p[t].kind != TERM_WORD || lines[t] >= NEAR_BELOW) continue;
+        if (terms->p[t].kind != TERM_WORD || lines[t].word >= NEAR_BELOW) continue;
         if (spells(terms->p[t].text, chars, &n))
             all->words[all->n++] = prepare(a, (uint16_t)t, terms->p[t].text, chars, n);
     }
@@ -249,7 +249,7 @@ static void pick(arena *a, search *all, const term_list *terms, const uint32_t *
 dep_status near_add(arena *a, crew *crew, const selected_file *files, size_t n, const search_corpus *c,
                     const scan_result *scan, term_list *terms, bool *added, dep_err *err) {
     search *all = NEW(a, search);
-    const uint32_t *lines = scan->lines_of;
+    const term_lines *lines = scan->lines_of;
     all->crew = crew;
     *added = false;
     pick(a, all, terms, lines);
@@ -261,8 +261,9 @@ dep_status near_add(arena *a, crew *crew, const selected_file *files, size_t n, 
     memcpy(more, terms->p, terms->n * sizeof *more);
     terms->p = more;
     for (size_t k = 0; k < all->n; k++) {
-        // A word that is nowhere was surely meant to be another one.
-        uint32_t own = lines[all->words[k].term];
+        // A word that is nowhere was surely meant to be another one. One that others begin with may be short
+        // for them: what is near it must be commoner than those.
+        uint32_t own = lines[all->words[k].term].word + lines[all->words[k].term].start;
         candidates found = merge(a, all, k);
         size_t chosen = choose(&found, own);
         for (size_t i = 0; i < chosen; i++)

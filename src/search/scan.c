@@ -67,7 +67,7 @@ typedef struct {
     uint32_t serial;
     term_hit *hits; // in found, or `spare` when there is no room
     term_hit *spare;
-    uint32_t *lines_of; // by term: lines with it
+    term_lines *lines_of; // by term
     uint16_t n_hits;
     bool exact, sorted, common;
 } scanner;
@@ -177,7 +177,9 @@ static void end_line(scanner *s) {
         s->chunk.expanded++;
     for (size_t i = 0; i < s->n_hits; i++) {
         const term_hit *h = &s->hits[i];
-        s->lines_of[h->term] += (h->whole | h->start | h->forms) != 0;
+        bool word = h->whole | h->forms;
+        s->lines_of[h->term].word += word;
+        s->lines_of[h->term].start += !word && h->start;
     }
     if (s->hits == s->spare) {
         s->chunk.unranked++;
@@ -465,7 +467,7 @@ static void new_scanner(arena *a, scanner *s, const term_list *terms, const scan
     s->most_lines = terms->common ? common_lines(s->c) : SIZE_MAX;
     s->needles = NEW_N(a, needle, terms->n);
     s->spare = NEW_N(a, term_hit, terms->n);
-    s->lines_of = NEW_N(a, uint32_t, terms->n);
+    s->lines_of = NEW_N(a, term_lines, terms->n);
     s->found.pool = crew_pool(s->crew);
     arena_defer(a, free_found, &s->found);
     fill_tables(s, terms);
@@ -475,9 +477,12 @@ static void new_scanner(arena *a, scanner *s, const term_list *terms, const scan
 // what one kept up to the limit has all of them that are its own.
 static void collect(arena *a, const scanning *all, size_t workers, size_t limit, scan_result *ret) {
     ret->parts = NEW_N(a, scan_part, workers);
-    ret->lines_of = NEW_N(a, uint32_t, all->workers->n_terms);
+    ret->lines_of = NEW_N(a, term_lines, all->workers->n_terms);
     for (size_t i = 0; i < workers; i++)
-        for (size_t t = 0; t < all->workers->n_terms; t++) ret->lines_of[t] += all->workers[i].lines_of[t];
+        for (size_t t = 0; t < all->workers->n_terms; t++) {
+            ret->lines_of[t].word += all->workers[i].lines_of[t].word;
+            ret->lines_of[t].start += all->workers[i].lines_of[t].start;
+        }
     for (size_t i = 0; i < workers; i++)
         ret->parts[i] = (scan_part){all->workers[i].found.lines, all->workers[i].found.hits};
     ret->chunks = NEW_N(a, scan_chunk, all->chunks.n);

@@ -422,6 +422,12 @@ typedef struct {
     size_t n_paths;
 } scan_chunk;
 
+// On how many lines a term stands as a word, or another form of it; and on how many only longer words begin
+// with it.
+typedef struct {
+    uint32_t word, start;
+} term_lines;
+
 // What one worker found. Stays where it is from the end of the scan on.
 typedef struct {
     const line_hit *lines;
@@ -432,9 +438,9 @@ typedef struct {
     scan_part *parts;   // by worker
     scan_chunk *chunks; // in the order of the files
     size_t n_chunks;
-    uint32_t *lines_of;  // by term: lines that have it, parts of longer words left out
-    size_t lines;        // in all of them
-    size_t files, bytes; // scanned
+    term_lines *lines_of; // by term
+    size_t lines;         // in all of them
+    size_t files, bytes;  // scanned
     size_t matched, expanded;
     size_t unranked; // lines over a limit: counted, not kept
     bool trimmed;    // chunks that were taken had more lines than they have now
@@ -461,7 +467,7 @@ typedef void scan_visit(void *ctx, size_t worker, const corpus_file *f, uint16_t
 // --- Near words. ---
 enum {
     NEAR_BELOW = 3,         // a word on fewer lines than this may be misspelt
-    NEAR_CHARS_MIN = 5,     // shorter ones have too many neighbours
+    NEAR_CHARS_MIN = 4,     // shorter ones have too many neighbours
     NEAR_CHARS_MAX = 32,    // longer ones are no words
     NEAR_TERMS_MAX = 4,     // words of a query that are looked at
     NEAR_WORDS_MAX = 3,     // that are added for one

@@ -102,11 +102,24 @@ static void test_search_near__a_word_on_three_lines_is_not_misspelt(void **state
     assert_int_equal(ask(f, "parcol").totals.expanded_lines, 0);
 }
 
+// It may be what was meant, cut short: what is near it must be found oftener than that.
+static void test_search_near__a_word_that_others_begin_with_may_be_misspelt(void **state) {
+    dir_fixture *f = *state;
+    buf b = buf_new(f->a, 0);
+    for (int i = 0; i < 5; i++) buf_add(&b, S("install\nIntAllocator\n"));
+    temp_write(f->path, "a.txt", buf_str(&b));
+    assert_int_equal(ask(f, "intall").totals.expanded_lines, 0);
+    buf_add(&b, S("install\n"));
+    temp_write(f->path, "a.txt", buf_str(&b));
+    assert_int_equal(ask(f, "intall").totals.matched_lines, 5);
+    assert_int_equal(ask(f, "intall").totals.expanded_lines, 6);
+}
+
 static void test_search_near__short_words_numbers_and_runs_without_blanks_are_left_alone(void **state) {
     dir_fixture *f = *state;
-    temp_write(f->path, "a.md", S("abkd\n\nabkdo\n\nc27021 x27021y\n\n退款政策期\n\nversion2\n"));
-    assert_found(f, "abxd", ""); // NEAR_CHARS_MIN - 1
-    assert_found(f, "abxdo", "abkdo");
+    temp_write(f->path, "a.md", S("abk\n\nabkd\n\nc27021 x27021y\n\n退款政策期\n\nversion2\n"));
+    assert_found(f, "abx", ""); // NEAR_CHARS_MIN - 1
+    assert_found(f, "abxd", "abkd");
     assert_found(f, "c27022", "");
     assert_found(f, "versoin", "");
     assert_found(f, "退", "退款政策期");
@@ -201,7 +214,7 @@ static void test_search_near__it_can_be_cancelled(void **state) {
     for (size_t i = 0; i < 100; i++)
         files[i] = (selected_file){.file = &c->files[0], .name = &c->files[0].names[0]};
     term_list terms = {0};
-    uint32_t nowhere = 0;
+    term_lines nowhere = {0};
     scan_result scan = {.lines_of = &nowhere};
     terms_parse(f->a, S("parcxl"), &terms);
     cancelled = true;
@@ -228,6 +241,7 @@ int main(void) {
         TEST(such_lines_are_expanded_ones),
         TEST(the_word_itself_comes_first),
         TEST(a_word_on_three_lines_is_not_misspelt),
+        TEST(a_word_that_others_begin_with_may_be_misspelt),
         TEST(short_words_numbers_and_runs_without_blanks_are_left_alone),
         TEST(long_words_are_left_alone),
         TEST(so_many_words_of_a_query_are_looked_at),
