@@ -67,6 +67,7 @@ const core_files = [_][]const u8{
     "search/count.c",
     "search/crew.c",
     "search/cut.c",
+    "search/direct.c",
     "search/headings.c",
     "search/json.c",
     "search/load.c",

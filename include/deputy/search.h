@@ -129,6 +129,10 @@ typedef struct search_corpus search_corpus;
 [[nodiscard]] dep_status search_run(arena *a, search_corpus *c, const search_query *q, search_result *ret,
                                     dep_err *err);
 void search_close(search_corpus *c);
+// search_open, search_run and search_close for one question, with the same answer in less time and memory:
+// without a cache, files are scanned while they are read, and no text is kept but that of matching lines.
+[[nodiscard]] dep_status search_directly(arena *a, const search_space *space, const search_query *q,
+                                         search_result *ret, dep_err *err);
 // Files per source, in the order of the space's sources, without reading them: how many names match. For
 // catalogue and checks.
 [[nodiscard]] dep_status search_count(const search_space *space, size_t *counts, dep_err *err);

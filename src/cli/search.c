@@ -26,7 +26,6 @@ static bool cancelled(void *ctx) {
 typedef struct {
     cli *c;
     const search_space *space;
-    search_corpus *corpus; // of the one query
     search_query q;
     bool count;
 } searching;
@@ -136,14 +135,6 @@ static void print_totals(cli *c, const search_result *r) {
     fwrite(s.p, 1, s.n, stderr);
 }
 
-static int one(searching *s, arena *a, str query, search_result *r) {
-    dep_err err;
-    s->q.query = query;
-    dep_status st = search_run(a, s->corpus, &s->q, r, &err);
-    if (st == DEP_ERR_INVALID) return usage_error(s->c, "%s", err.msg);
-    return st == DEP_OK ? EXIT_FINE : fail(s->c, &err);
-}
-
 // No file was searched at all: which globs found none.
 static int nothing_read(cli *c) {
     strs paths = opt_all(c, "path");
@@ -159,8 +150,12 @@ static int nothing_read(cli *c) {
 static int answer(searching *s, str query) {
     cli *c = s->c;
     search_result r = {0};
-    int code = one(s, c->a, query, &r);
-    if (code) return code;
+    dep_err err;
+    s->q.query = query;
+    if (search_directly(c->a, s->space, &s->q, &r, &err) != DEP_OK) {
+        say(c, "%s", err.msg);
+        return err.status == DEP_ERR_INVALID ? EXIT_USAGE : EXIT_UNREADABLE;
+    }
     buf b = buf_new(c->a, 0);
     if (c->json) {
         search_json(&b, &r);
@@ -300,16 +295,13 @@ int verb_search(cli *c) {
     s.q = (search_query){
         .limit = (size_t)limit, .context = (size_t)context, .source = opt_get(c, "source", (str){0})};
     if (opt_has(c, "agent") && paths.n) s.q.path = filter_of(c, &paths);
-    if (search_open(&space, &s.corpus, &err) != DEP_OK) {
+    if (!queries.n) return answer(&s, str_join(c->a, c->args.p, c->args.n, S(" ")));
+    // Read now, so that the first question is answered as fast as the others; each looks for itself.
+    search_corpus *corpus;
+    if (search_open(&space, &corpus, &err) != DEP_OK) {
         say(c, "%s", err.msg);
         return err.status == DEP_ERR_INVALID ? EXIT_USAGE : EXIT_UNREADABLE;
     }
-    if (queries.n) {
-        // Read, so that the first question is answered as fast as the others; each looks for itself.
-        search_close(s.corpus);
-        s.corpus = NULL;
-    }
-    code = queries.n ? many(&s, queries) : answer(&s, str_join(c->a, c->args.p, c->args.n, S(" ")));
-    search_close(s.corpus);
-    return code;
+    search_close(corpus);
+    return many(&s, queries);
 }

@@ -108,6 +108,7 @@ static bool take_slabs(corpus_data *d) {
     slab *last = NULL;
     for (size_t i = 0; i < d->n_files; i++) {
         slab *s = d->files[i].in;
+        if (!s) continue; // only its figures are kept
         live += d->files[i].n_path + 1 + d->files[i].folded.n + 1;
         if (s == last) continue;
         last = s;
@@ -147,7 +148,7 @@ static byte_pairs *make_pairs(loader *l) {
 
 static void seal(loader *l, corpus_data *d) {
     slab *last = l->slabs.n ? l->slabs.p[l->slabs.n - 1] : NULL;
-    if (!last) return;
+    if (!last || !d->slabs.n) return;
     slab_seal(last);
     d->tail = slab_take(last);
 }
@@ -215,20 +216,11 @@ static void enter(void *ctx, str path, int fd, bool linked, const struct stat *s
     e->watch->enter(e->watch->ctx, path, fd, linked, st);
 }
 
-static dep_status fill(loader *l, corpus_names *names, const search_limits *limits, const walk_watch *watch,
-                       corpus_data **ret, dep_err *err) {
-    const search_space *space = l->space;
-    l->max_file = space->max_file ? space->max_file : SEARCH_FILE_MAX;
-    if (l->max_file > CORPUS_FILE_CEILING) l->max_file = CORPUS_FILE_CEILING;
-    l->now_ms = sys_clock_real()->now_ms(sys_clock_real()->ctx);
-    l->pairs = NEW_N(l->scratch, uint32_t, 65536);
-    l->excludes = NEW_N(l->scratch, walk_exclude *, space->n_sources);
-    for (size_t i = 0; i < space->n_sources; i++)
-        TRY(walk_excludes(l->scratch, &space->sources[i], &l->excludes[i], err));
+static dep_status walk(loader *l, const search_limits *limits, const walk_watch *watch, dep_err *err) {
     walk_result walked = {0};
     entering e = {.l = l, .watch = watch};
     walk_watch mine = {.stat = watch && watch->stat, .enter = enter, .ctx = &e};
-    TRY(walk_sources_for(l->scratch, space, limits, watch ? &mine : NULL, &walked, err));
+    TRY(walk_sources_for(l->scratch, l->space, limits, watch ? &mine : NULL, &walked, err));
     for (vec_each(cut_item, item, &walked.cuts)) {
         cut_item kept = *item;
         kept.reason = str_dup(l->names, kept.reason);
@@ -237,7 +229,26 @@ static dep_status fill(loader *l, corpus_names *names, const search_limits *limi
     }
     l->cancelled = walked.cancelled;
     loader_gather(l, walked.files.p, walked.files.n);
-    TRY(pipe_new(l->scratch, l->candidates.n, &l->slabs, l->pairs, &l->pipe, err));
+    return DEP_OK;
+}
+
+static dep_status fill(loader *l, corpus_names *names, const search_limits *limits, const walk_watch *watch,
+                       const corpus_reader *reader, corpus_data **ret, dep_err *err) {
+    const search_space *space = l->space;
+    l->max_file = space->max_file ? space->max_file : SEARCH_FILE_MAX;
+    if (l->max_file > CORPUS_FILE_CEILING) l->max_file = CORPUS_FILE_CEILING;
+    l->now_ms = sys_clock_real()->now_ms(sys_clock_real()->ctx);
+    l->pairs = NEW_N(l->scratch, uint32_t, 65536);
+    l->excludes = NEW_N(l->scratch, walk_exclude *, space->n_sources);
+    for (size_t i = 0; i < space->n_sources; i++)
+        TRY(walk_excludes(l->scratch, &space->sources[i], &l->excludes[i], err));
+    if (reader && reader->n_only)
+        loader_gather(l, reader->only, reader->n_only);
+    else
+        TRY(walk(l, limits, watch, err));
+    const pipe_taker *taker = NULL;
+    if (reader && reader->begin) TRY(reader->begin(reader->ctx, l->candidates.n, &taker, err));
+    TRY(pipe_new(l->scratch, l->candidates.n, &l->slabs, l->pairs, taker, &l->pipe, err));
     if (!l->cancelled) (void)loader_load_all(l);
     loader_drain(l);
     TRY(l->fault);
@@ -257,6 +268,7 @@ typedef struct {
     const corpus_track *track; // only this one is read anew; NULL: all
     corpus_names *names;
     arena *scratch, *turn;
+    const corpus_reader *reader; // NULL: texts stay
     bool judged;
 } load_order;
 
@@ -273,7 +285,7 @@ static dep_status load_caught_turn(const load_order *o, corpus_data **ret, dep_e
                   .judged = o->judged,
                   .err = err};
     arena_defer(o->scratch, release_loader, l);
-    return o->track ? reload(l, o, ret, err) : fill(l, o->names, o->limits, o->watch, ret, err);
+    return o->track ? reload(l, o, ret, err) : fill(l, o->names, o->limits, o->watch, o->reader, ret, err);
 }
 
 static dep_status load_caught_scratch(const load_order *o, corpus_data **ret, dep_err *err) {
@@ -295,17 +307,27 @@ static dep_status load_in_order(load_order *o, corpus_data **ret, dep_err *err) 
     return status;
 }
 
-dep_status corpus_load(const search_space *space, const search_limits *limits, const corpus_data *old,
-                       bool judged, const walk_watch *watch, corpus_data **ret, dep_err *err) {
+static dep_status load_whole(load_order *o, corpus_data **ret, dep_err *err) {
     corpus_names *names = calloc(1, sizeof *names);
     if (!names) return err_set(err, DEP_ERR_NOMEM, "out of memory");
     atomic_init(&names->refs, 1);
     names->a = arena_new();
-    load_order o = {
-        .space = space, .limits = limits, .old = old, .judged = judged, .watch = watch, .names = names};
-    dep_status status = load_in_order(&o, ret, err);
+    o->names = names;
+    dep_status status = load_in_order(o, ret, err);
     names_drop(names);
     return status;
+}
+
+dep_status corpus_load(const search_space *space, const search_limits *limits, const corpus_data *old,
+                       bool judged, const walk_watch *watch, corpus_data **ret, dep_err *err) {
+    load_order o = {.space = space, .limits = limits, .old = old, .judged = judged, .watch = watch};
+    return load_whole(&o, ret, err);
+}
+
+dep_status corpus_read(const search_space *space, const search_limits *limits, const corpus_reader *reader,
+                       corpus_data **ret, dep_err *err) {
+    load_order o = {.space = space, .limits = limits, .reader = reader};
+    return load_whole(&o, ret, err);
 }
 
 // --- One file anew ---
@@ -381,7 +403,7 @@ static dep_status reload(loader *l, const load_order *o, corpus_data **ret, dep_
     l->excludes = NEW_N(l->scratch, walk_exclude *, space->n_sources);
     if (old->tail && !slab_list_add(&l->slabs, slab_take(old->tail)))
         return err_set(err, DEP_ERR_NOMEM, "out of memory");
-    TRY(pipe_new(l->scratch, 1, &l->slabs, l->pairs, &l->pipe, err));
+    TRY(pipe_new(l->scratch, 1, &l->slabs, l->pairs, NULL, &l->pipe, err));
     if (old->cost > max_bytes) return DEP_OK;
     l->left = max_bytes - old->cost;
     bool fits = loader_load(l, l->candidates.p, true);

@@ -52,6 +52,17 @@ typedef struct {
     dep_err *err;
 } loader;
 
+// A version without texts: they are shown to somebody while they are read. Or one of some files alone.
+typedef struct {
+    // n: files there may be at most. *taker: who gets them.
+    dep_status (*begin)(void *ctx, size_t n, const pipe_taker **taker, dep_err *err);
+    void *ctx;
+    walk_file *only; // these files, without a walk
+    size_t n_only;
+} corpus_reader;
+[[nodiscard]] dep_status corpus_read(const search_space *space, const search_limits *limits,
+                                     const corpus_reader *reader, corpus_data **ret, dep_err *err);
+
 void loader_cut(loader *l, const candidate *cand, bool loses, str reason);
 void loader_gather(loader *l, walk_file *files, size_t n);
 // Reads one candidate when it fits the budget; false when it does not. whole: what all sources together leave

@@ -34,12 +34,16 @@ enum { NEAR_LONGER = 4 }; // bytes of one letter more
 // What is looked for of each: pieces are terms of a scan, three a word.
 enum { HEAD, TAIL, SWAPPED, PIECES };
 
-typedef struct {
+struct near_search {
     crew *crew;
-    misspelt words[NEAR_TERMS_MAX];
+    misspelt words[SEARCH_TERMS_MAX];
     size_t n;
     candidates *found; // by worker, then word
-} search;
+    // Those that are still looked for, and their pieces.
+    uint16_t active[SEARCH_TERMS_MAX];
+    size_t n_active;
+    term_list pieces;
+};
 
 // --- Which words ---
 
@@ -143,8 +147,11 @@ static void note(arena *a, candidates *c, str word, uint32_t count) {
         *c = more;
     }
     candidate *at = slot_of(c, word);
-    c->n += at->count == 0;
-    at->text = word;
+    // Its text may not be there for long.
+    if (at->count == 0) {
+        c->n++;
+        at->text = str_dup(a, word);
+    }
     at->count = count < UINT32_MAX - at->count ? at->count + count : UINT32_MAX;
 }
 
@@ -162,9 +169,10 @@ static str piece_of(const misspelt *m, size_t kind) {
 
 // A piece stands at `at`: a word with it at its begin (or end) may be one edit from the misspelt one. A word
 // that has both halves is noted for the first one alone.
-static void look(void *ctx, size_t worker, const corpus_file *f, uint16_t term, uint32_t at) {
-    search *all = ctx;
-    const misspelt *m = &all->words[term / PIECES];
+void near_look(void *ctx, size_t worker, const corpus_file *f, uint16_t term, uint32_t at) {
+    near_search *all = ctx;
+    size_t number = all->active[term / PIECES];
+    const misspelt *m = &all->words[number];
     size_t kind = term % PIECES;
     str s = f->folded, piece = piece_of(m, kind);
     size_t end = at + piece.n;
@@ -176,23 +184,11 @@ static void look(void *ctx, size_t worker, const corpus_file *f, uint16_t term, 
     if (kind == HEAD && !str_starts(word, piece)) return;
     if (kind == TAIL && (!str_ends(word, piece) || str_starts(word, m->head))) return;
     if (kind == SWAPPED ? str_eq(word, piece) && !str_eq(word, m->text) : is_near(m, word))
-        note(crew_arena(all->crew, worker), &all->found[worker * all->n + term / PIECES], word, 1);
-}
-
-static dep_status find_words(arena *a, search *all, const selected_file *files, size_t n,
-                             const search_corpus *c, dep_err *err) {
-    term_list pieces = {.n = all->n * PIECES, .asked = all->n * PIECES};
-    pieces.p = NEW_N(a, term, pieces.n);
-    for (size_t i = 0; i < pieces.n; i++) {
-        str text = piece_of(&all->words[i / PIECES], i % PIECES);
-        pieces.p[i] = (term){.text = text, .stem = text, .kind = TERM_TEXT, .as = (uint16_t)i};
-    }
-    all->found = NEW_N(a, candidates, crew_size(all->crew) * all->n);
-    return scan_places(a, all->crew, &pieces, files, n, c, look, all, err);
+        note(crew_arena(all->crew, worker), &all->found[worker * all->n + number], word, 1);
 }
 
 // What all workers found near one word.
-static candidates merge(arena *a, const search *all, size_t word) {
+static candidates merge(arena *a, const near_search *all, size_t word) {
     candidates sum = {0};
     for (size_t w = 0; w < crew_size(all->crew); w++) {
         const candidates *c = &all->found[w * all->n + word];
@@ -236,39 +232,73 @@ static void append(arena *a, term_list *terms, str word, uint16_t as, double wei
     terms->p[terms->n++] = one.p[0];
 }
 
-static void pick(arena *a, search *all, const term_list *terms, const term_lines *lines) {
-    for (size_t t = 0; t < terms->asked && all->n < NEAR_TERMS_MAX; t++) {
-        uint32_t chars[NEAR_CHARS_MAX];
-        size_t n;
-        if (terms->p[t].kind != TERM_WORD || lines[t].word >= NEAR_BELOW) continue;
-        if (spells(terms->p[t].text, chars, &n))
-            all->words[all->n++] = prepare(a, (uint16_t)t, terms->p[t].text, chars, n);
+static void list_pieces(near_search *all) {
+    term_list *pieces = &all->pieces;
+    pieces->n = pieces->asked = all->n_active * PIECES;
+    for (size_t i = 0; i < pieces->n; i++) {
+        str text = piece_of(&all->words[all->active[i / PIECES]], i % PIECES);
+        pieces->p[i] = (term){.text = text, .stem = text, .kind = TERM_TEXT, .as = (uint16_t)i};
     }
 }
 
-dep_status near_add(arena *a, crew *crew, const selected_file *files, size_t n, const search_corpus *c,
-                    const scan_result *scan, term_list *terms, bool *added, dep_err *err) {
-    search *all = NEW(a, search);
-    const term_lines *lines = scan->lines_of;
+near_search *near_begin(arena *a, crew *crew, const term_list *terms, const term_lines *lines) {
+    near_search *all = NEW(a, near_search);
     all->crew = crew;
-    *added = false;
-    pick(a, all, terms, lines);
-    if (all->n == 0 || crew_stopped(crew)) return DEP_OK;
-    TRY(find_words(a, all, files, n, c, err));
-    if (crew_stopped(crew)) return DEP_OK;
-    size_t before = terms->n;
-    term *more = NEW_N(a, term, terms->n + all->n * NEAR_WORDS_MAX);
+    for (size_t t = 0; t < terms->asked && all->n < SEARCH_TERMS_MAX; t++) {
+        uint32_t chars[NEAR_CHARS_MAX];
+        size_t n;
+        if (terms->p[t].kind != TERM_WORD || terms->common) continue;
+        if (lines && (lines[t].word >= NEAR_BELOW || all->n == NEAR_TERMS_MAX)) continue;
+        if (spells(terms->p[t].text, chars, &n))
+            all->words[all->n++] = prepare(a, (uint16_t)t, terms->p[t].text, chars, n);
+    }
+    for (size_t i = 0; i < all->n; i++) all->active[i] = (uint16_t)i;
+    all->n_active = all->n;
+    all->found = NEW_N(a, candidates, crew_size(crew) * all->n);
+    all->pieces.p = NEW_N(a, term, all->n * PIECES);
+    list_pieces(all);
+    return all;
+}
+
+bool near_narrow(near_search *all, const term_lines *lines) {
+    size_t kept = 0, before = all->n_active;
+    for (size_t i = 0; i < before; i++)
+        if (lines[all->words[all->active[i]].term].word < NEAR_BELOW) all->active[kept++] = all->active[i];
+    all->n_active = kept;
+    if (kept < before) list_pieces(all);
+    return kept < before;
+}
+
+const term_list *near_pieces(const near_search *all) {
+    return &all->pieces;
+}
+
+bool near_end(arena *a, const near_search *all, const term_lines *lines, term_list *terms) {
+    size_t before = terms->n, words = 0;
+    term *more = NEW_N(a, term, terms->n + (size_t)NEAR_TERMS_MAX * NEAR_WORDS_MAX);
     memcpy(more, terms->p, terms->n * sizeof *more);
     terms->p = more;
-    for (size_t k = 0; k < all->n; k++) {
+    for (size_t k = 0; k < all->n && words < NEAR_TERMS_MAX; k++) {
+        const term_lines *of = &lines[all->words[k].term];
+        if (of->word >= NEAR_BELOW) continue;
+        words++;
         // A word that is nowhere was surely meant to be another one. One that others begin with may be short
         // for them: what is near it must be commoner than those.
-        uint32_t own = lines[all->words[k].term].word + lines[all->words[k].term].start;
+        uint32_t own = of->word + of->start;
         candidates found = merge(a, all, k);
         size_t chosen = choose(&found, own);
         for (size_t i = 0; i < chosen; i++)
             append(a, terms, found.p[i].text, all->words[k].term, own ? NEAR_WEIGHT : 1);
     }
-    *added = terms->n > before;
+    return terms->n > before;
+}
+
+dep_status near_add(arena *a, crew *crew, const selected_file *files, size_t n, const search_corpus *c,
+                    const scan_result *scan, term_list *terms, bool *added, dep_err *err) {
+    near_search *all = near_begin(a, crew, terms, scan->lines_of);
+    *added = false;
+    if (all->n == 0 || crew_stopped(crew)) return DEP_OK;
+    TRY(scan_places(a, crew, &all->pieces, files, n, c, near_look, all, err));
+    *added = !crew_stopped(crew) && near_end(a, all, scan->lines_of, terms);
     return DEP_OK;
 }

@@ -16,6 +16,7 @@ struct pipeline {
     pool *pool;                 // of the batches' arenas
     size_t handed, done, taken; // batches so far
     slabs *to;
+    const pipe_taker *taker; // NULL: texts stay
     uint32_t *pairs;
     size_t counted;
     bool threaded, waits, end;
@@ -40,10 +41,17 @@ static dep_status work_caught(pipeline *p, pipe_batch *b) {
     ARENA_CATCH(b->a, &b->err);
     for (size_t i = 0; i < b->n; i++) {
         pipe_job *j = &b->jobs[i];
-        TRY(corpus_keep(b->a, j->path, j->text, p->to, &j->file, &b->err));
-        sample(p, j->file.folded);
+        TRY(corpus_keep(b->a, j->path, j->text, p->taker, p->to, &j->file, &b->err));
+        if (!p->taker) sample(p, j->file.folded);
     }
-    return DEP_OK;
+    if (!p->taker || !b->n) return DEP_OK;
+    dep_status status = p->taker->take(p->taker->ctx, b->jobs, b->n, &b->err);
+    for (size_t i = 0; i < b->n; i++) {
+        b->jobs[i].file.in = NULL;
+        b->jobs[i].file.folded.p = NULL;
+    }
+    slabs_empty(p->to);
+    return status;
 }
 
 static void *work(void *ctx) {
@@ -86,10 +94,12 @@ static void pipe_end(void *ctx) {
     free(p);
 }
 
-dep_status pipe_new(arena *scratch, size_t files, slabs *to, uint32_t *pairs, pipeline **ret, dep_err *err) {
+dep_status pipe_new(arena *scratch, size_t files, slabs *to, uint32_t *pairs, const pipe_taker *taker,
+                    pipeline **ret, dep_err *err) {
     pipeline *p = calloc(1, sizeof *p);
     if (!p) return err_set(err, DEP_ERR_NOMEM, "out of memory");
     p->to = to;
+    p->taker = taker;
     p->pairs = pairs;
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->more, NULL);

@@ -47,6 +47,7 @@ struct ranking {
     worker *workers;
     size_t n_workers;
     const scan_result *scan;
+    const str *texts; // see scoring
     scoring s;
     ranked_file *files; // the most promising first
     size_t n_files;
@@ -116,7 +117,7 @@ static void rank_section(ranking *r, worker *w, const tally_section *s, const li
         candidate c = {.line = &lines[i], .hits = w->x.hits, .group = group};
         c.score = score_line(&w->x, c.line, false);
         if (c.score < bar_of(r)) continue;
-        str text = corpus_line(w->x.f, c.line->line);
+        str text = score_text(&w->x, c.line);
         if (text.n && memchr(text.p, '[', text.n)) c.score = score_line(&w->x, c.line, true);
         if (c.score >= bar_of(r)) offer(&w->best, c);
     }
@@ -192,6 +193,10 @@ ranking *rank_begin(arena *a, crew *crew, const term_list *terms, const selected
         tally_begin(&w->t, w->a, crew_pool(crew), terms, files);
     }
     return r;
+}
+
+void rank_texts(ranking *r, const str *texts) {
+    r->texts = texts;
 }
 
 dep_status rank_take(void *ctx, const scan_chunk *c, dep_err *err) {
@@ -292,6 +297,8 @@ dep_status rank_lines(ranking *r, const scan_result *scan, size_t limit, ranked_
     r->scan = scan;
     if (scan->trimmed) TRY(tally_again(r, err));
     scoring_begin(r->a, &r->s, r->terms, r->selected, r->n_selected, sum_found(r));
+    r->s.texts = r->texts;
+    r->s.lines = scan->parts[0].lines;
     sort_files(r);
     uint32_t groups = begin_ranking(r, limit);
     TRY(crew_run(r->crew, (r->n_files + JOB_FILES - 1) / JOB_FILES, rank_job, r, err));

@@ -111,6 +111,9 @@ typedef struct {
     double *idf; // weighted
     double idf_sum, avg_line, avg_chain, avg_body, avg_doc, n_sections;
     uint32_t most_heads; // of one file
+    // Of files that are not there any more: the text of each line that was found, by its number.
+    const str *texts; // NULL: they are there
+    const line_hit *lines;
 } scoring;
 
 // found_in: in how many sections each term is.
@@ -144,5 +147,6 @@ void score_enter_file(scorer *x);
 void score_leave_file(scorer *x);
 // Returns the most that any line of the section may be worth.
 double score_enter_section(scorer *x, const tally_section *in);
+str score_text(const scorer *x, const line_hit *l); // the folded line
 // links: words within links count less. That makes a line worse, never better.
 double score_line(const scorer *x, const line_hit *l, bool links);

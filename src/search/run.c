@@ -1,26 +1,14 @@
 // run: answers one query from a corpus: selects files, scans, ranks, and makes the hits with their heading
 // trail, the totals and the cuts. What the answer holds is copied into the caller's arena; everything else
 // lives in a scratch arena of this call, so that any number of threads may ask one corpus.
-#include "search/scan_int.h"
+#include "search/run_int.h"
 #include <deputy/file.h>
 #include <deputy/utf8.h>
 #include <stdlib.h>
 
-typedef struct {
-    search_corpus *c;
-    const search_query *q;
-    arena *scratch;
-    uint32_t source; // SEARCH_NO_SOURCE: all
-    glob_pat *path;  // NULL: all
-    selected_file *files;
-    size_t n_files;
-    bool cut_query;
-} run;
-
 // --- Filters ---
 
 static dep_status find_source(run *r, dep_err *err) {
-    r->source = SEARCH_NO_SOURCE;
     if (str_empty(r->q->source)) return DEP_OK;
     buf known = buf_new(r->scratch, DEP_ERR_MSG_MAX / 2);
     for (size_t i = 0; i < r->c->n_sources; i++) {
@@ -42,12 +30,15 @@ static dep_status compile_path(run *r, dep_err *err) {
     return status;
 }
 
-static bool passes(const run *r, uint32_t source, str path) {
-    if (r->source != SEARCH_NO_SOURCE && source != r->source) return false;
+bool run_admits(const run *r, str path) {
     if (!r->path || glob_match(r->path, path)) return true;
     if (!glob_literal(r->path)) return false;
     str dir = glob_path(r->path);
     return dir.n == 0 || (path.n > dir.n && path.p[dir.n] == '/' && str_starts(path, dir));
+}
+
+static bool passes(const run *r, uint32_t source, str path) {
+    return (r->source == SEARCH_NO_SOURCE || source == r->source) && run_admits(r, path);
 }
 
 static int by_name(const void *a, const void *b) {
@@ -179,22 +170,13 @@ static size_t bytes_of(const run *r) {
     return bytes;
 }
 
-typedef struct {
-    term_list terms;
-    scan_result scan;
-    ranking *ranking;
-    ranked_line *ranked;
-    size_t n_ranked;
-} found;
-
 static dep_status scan(const run *r, crew *crew, found *f, dep_err *err) {
     f->ranking = rank_begin(r->scratch, crew, &f->terms, r->files, r->n_files);
     return scan_lines(r->scratch, crew, &f->terms, r->files, r->n_files, r->c, rank_take, f->ranking,
                       &f->scan, err);
 }
 
-static dep_status find(run *r, found *f, dep_err *err) {
-    ARENA_CATCH(r->scratch, err);
+dep_status run_parse(run *r, found *f, dep_err *err) {
     str query = r->q->query;
     if (query.n > SEARCH_QUERY_MAX) {
         query = utf8_cut(query, SEARCH_QUERY_MAX);
@@ -202,18 +184,28 @@ static dep_status find(run *r, found *f, dep_err *err) {
     }
     terms_parse(r->scratch, query, &f->terms);
     if (f->terms.n == 0) return err_set(err, DEP_ERR_INVALID, "the query is blank");
+    r->source = SEARCH_NO_SOURCE;
+    return compile_path(r, err);
+}
+
+dep_status run_rank(const run *r, found *f, dep_err *err) {
+    size_t limit = r->q->limit ? r->q->limit : SEARCH_LIMIT_DEFAULT;
+    if (limit > f->scan.lines) limit = f->scan.lines;
+    f->ranked = NEW_N(r->scratch, ranked_line, limit);
+    return rank_lines(f->ranking, &f->scan, limit, f->ranked, &f->n_ranked, err);
+}
+
+static dep_status find(run *r, found *f, dep_err *err) {
+    ARENA_CATCH(r->scratch, err);
+    TRY(run_parse(r, f, err));
     TRY(find_source(r, err));
-    TRY(compile_path(r, err));
     select_files(r);
     crew *crew = crew_new(r->scratch, r->c->pool, bytes_of(r) / SCAN_PART_BYTES, r->c->ask, r->c->ctx);
     TRY(scan(r, crew, f, err));
     bool more = false;
     TRY(near_add(r->scratch, crew, r->files, r->n_files, r->c, &f->scan, &f->terms, &more, err));
     if (more) TRY(scan(r, crew, f, err));
-    size_t limit = r->q->limit ? r->q->limit : SEARCH_LIMIT_DEFAULT;
-    if (limit > f->scan.lines) limit = f->scan.lines;
-    f->ranked = NEW_N(r->scratch, ranked_line, limit);
-    TRY(rank_lines(f->ranking, &f->scan, limit, f->ranked, &f->n_ranked, err));
+    TRY(run_rank(r, f, err));
     f->scan.cancelled = f->scan.cancelled || crew_stopped(crew);
     return DEP_OK;
 }
@@ -235,7 +227,7 @@ static dep_status answer_caught(const run *r, arena *a, const found *f, search_r
     return DEP_OK;
 }
 
-static dep_status answer(const run *r, arena *a, const found *f, search_result *ret, dep_err *err) {
+dep_status run_answer(const run *r, arena *a, const found *f, search_result *ret, dep_err *err) {
     ARENA_CATCH(a, err);
     return answer_caught(r, a, f, ret, err);
 }
@@ -246,7 +238,7 @@ dep_status search_run(arena *a, search_corpus *c, const search_query *q, search_
     if (!r.scratch) return err_set(err, DEP_ERR_NOMEM, "out of memory");
     found f = {0};
     dep_status status = find(&r, &f, err);
-    if (status == DEP_OK) status = answer(&r, a, &f, ret, err);
+    if (status == DEP_OK) status = run_answer(&r, a, &f, ret, err);
     arena_free(r.scratch);
     return status;
 }

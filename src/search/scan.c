@@ -411,16 +411,14 @@ static scan_chunk chunk_of(const chunk *c, const found_lines *f, size_t n) {
                         .n_paths = c->n_paths};
 }
 
-static dep_status scan_chunk_of(void *ctx, size_t worker, size_t i, dep_err *err) {
-    scanning *all = ctx;
-    scanner *s = &all->workers[worker];
+// Scans s->chunk.
+static dep_status scan_one_chunk(scanner *s, dep_err *err) {
     chunk *c = &s->chunk;
-    *c = all->chunks.p[i];
-    c->worker = worker;
+    c->worker = s->worker;
     c->first = s->found.n_lines;
     c->first_path = s->found.n_paths;
     // Many small files are asked about as often as few large ones.
-    for (size_t from = c->from, to; from < c->to && !crew_stops(s->crew, worker); from = to) {
+    for (size_t from = c->from, to; from < c->to && !crew_stops(s->crew, s->worker); from = to) {
         to = s->common ? from + 1 : run_end(s, from, c->to);
         if (!(s->common ? scan_common(s, from) : scan_run(s, from, to))) break;
     }
@@ -428,9 +426,17 @@ static dep_status scan_chunk_of(void *ctx, size_t worker, size_t i, dep_err *err
     end_line(s);
     c->n_lines = s->found.n_lines - c->first;
     c->n_paths = s->found.n_paths - c->first_path;
-    all->chunks.p[i] = *c;
     scan_chunk done = chunk_of(c, &s->found, c->n_lines);
     return s->take ? s->take(s->ctx, &done, err) : DEP_OK;
+}
+
+static dep_status scan_job(void *ctx, size_t worker, size_t i, dep_err *err) {
+    scanning *all = ctx;
+    scanner *s = &all->workers[worker];
+    s->chunk = all->chunks.p[i];
+    dep_status status = scan_one_chunk(s, err);
+    all->chunks.p[i] = s->chunk;
+    return status;
 }
 
 static void divide(arena *a, scanning *all, size_t chunk_bytes, const selected_file *files, size_t n) {
@@ -508,7 +514,7 @@ static dep_status scan_all(arena *a, const scanner *like, size_t chunk_bytes, co
     for (size_t i = 0; i < crew_size(like->crew); i++)
         new_scanner(crew_arena(like->crew, i), &all->workers[i], terms, like, i);
     divide(a, all, chunk_bytes, like->files, n);
-    return crew_run(like->crew, all->chunks.n, scan_chunk_of, all, err);
+    return crew_run(like->crew, all->chunks.n, scan_job, all, err);
 }
 
 dep_status scan_lines_with(scan_variant v, size_t chunk_bytes, arena *a, crew *crew, const term_list *terms,
@@ -545,4 +551,47 @@ dep_status scan_places(arena *a, crew *crew, const term_list *terms, const selec
                           .visit = visit,
                           .ctx = ctx};
     return scan_all(a, &like, SCAN_CHUNK_BYTES, terms, n, &all, err);
+}
+
+// --- Files that are there for a while ---
+
+struct scan_stream {
+    scanning all; // of one worker
+    size_t workers;
+};
+
+scan_stream *scan_stream_new(arena *a, crew *crew, const term_list *terms, const selected_file *files,
+                             const search_corpus *c, scan_take *take, scan_visit *visit, void *ctx) {
+    scan_stream *x = NEW(a, scan_stream);
+    scan_variant v = scan_variant_best();
+    const scanner like = {.files = files,
+                          .c = c,
+                          .kernel = scan_kernel_of(v),
+                          .count = scan_counter_for(v),
+                          .crew = crew,
+                          .take = take,
+                          .visit = visit,
+                          .ctx = ctx};
+    x->workers = crew_size(crew);
+    x->all.workers = NEW_N(a, scanner, x->workers);
+    for (size_t i = 0; i < x->workers; i++)
+        new_scanner(crew_arena(crew, i), &x->all.workers[i], terms, &like, i);
+    return x;
+}
+
+dep_status scan_stream_files(scan_stream *x, size_t from, size_t to, dep_err *err) {
+    scanner *s = x->all.workers;
+    s->chunk = (chunk){.from = from, .to = to};
+    dep_status status = scan_one_chunk(s, err);
+    vec_push(crew_arena(s->crew, 0), &x->all.chunks, s->chunk);
+    return status;
+}
+
+const term_lines *scan_stream_lines(const scan_stream *x) {
+    return x->all.workers->lines_of;
+}
+
+void scan_stream_end(arena *a, scan_stream *x, scan_result *ret) {
+    *ret = (scan_result){.cancelled = crew_stopped(x->all.workers->crew)};
+    collect(a, &x->all, x->workers, SIZE_MAX, ret);
 }

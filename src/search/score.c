@@ -52,17 +52,20 @@ static void weigh_terms(arena *a, scoring *s, const uint32_t *found_in) {
 void scoring_begin(arena *a, scoring *s, const term_list *terms, const selected_file *files, size_t n_files,
                    const uint32_t *found_in) {
     double bytes = 0, lines = 0, chain = 0;
+    size_t n = 0;
     *s = (scoring){.terms = terms, .n_terms = terms->asked, .files = files};
     s->idf = NEW_N(a, double, s->n_terms);
     for (size_t i = 0; i < n_files; i++) {
         const corpus_file *f = files[i].file;
+        if (!f) continue;
+        n++;
         bytes += (double)f->folded.n;
         lines += f->n_lines;
         chain += (double)f->chain_bytes;
         s->n_sections += f->n_heads + 1;
         if (f->n_heads > s->most_heads) s->most_heads = f->n_heads;
     }
-    s->avg_doc = bytes / (double)n_files + 1;
+    s->avg_doc = bytes / (double)n + 1;
     s->avg_line = bytes / (lines > 0 ? lines : 1) + 1;
     s->avg_chain = chain / s->n_sections + 1;
     s->avg_body = bytes / s->n_sections + 1;
@@ -252,10 +255,14 @@ static bool goes_on(const term_list *terms, const term_hit *before, const term_h
     return h->at >= end && h->at <= end + 1;
 }
 
+str score_text(const scorer *x, const line_hit *l) {
+    return x->s->texts ? x->s->texts[l - x->s->lines] : corpus_line(x->f, l->line);
+}
+
 double score_line(const scorer *x, const line_hit *l, bool links) {
     const scoring *s = x->s;
     const term_list *terms = s->terms;
-    str text = links || l->len == LINE_LEN_MAX ? corpus_line(x->f, l->line) : str_n(NULL, l->len);
+    str text = links || l->len == LINE_LEN_MAX ? score_text(x, l) : str_n(NULL, l->len);
     double line_norm = norm(weights.b_line, (double)(text.n + 1), s->avg_line);
     double covered = 0, together = 0, score = x->base;
     // Hits of one term come one after the other, except near ones: those come last.

@@ -149,6 +149,7 @@ void slab_drop(slab *s);
 bool slab_fits(const slab *s, size_t n);
 const char *slab_add(slab *s, str path, str text); // which fit, with a line end each; returns where text is
 void *slab_block_new(slab *s, size_t n);           // NULL: no memory
+void slabs_empty(slabs *list);                     // what is in them is gone; one stays, for what comes next
 void slab_seal(slab *s);                           // what is in it may be read by others from now on
 size_t slab_size(const slab *s);
 bool slab_list_add(slabs *list, slab *s); // false: no memory; the slab is given back then
@@ -309,7 +310,8 @@ enum : size_t { SEARCH_POOL_BYTES = (size_t)12 << 20 }; // kept for what searche
 // --- text.c: one file. ---
 // Folds a valid text, finds its lines and headings, and puts all of it into the last slab of `to` or a new
 // one.
-[[nodiscard]] dep_status corpus_keep(arena *turn, str path, str text, slabs *to, corpus_file *f,
+// bare: without its original.
+[[nodiscard]] dep_status corpus_keep(arena *turn, str path, str text, bool bare, slabs *to, corpus_file *f,
                                      dep_err *err);
 enum : uint32_t { LINES_EACH = 32 << 10 };
 static inline const char *corpus_path_start(const corpus_file *f) {
@@ -464,6 +466,15 @@ typedef void scan_visit(void *ctx, size_t worker, const corpus_file *f, uint16_t
                                      size_t n, const search_corpus *c, scan_visit *visit, void *ctx,
                                      dep_err *err);
 
+// The same of files that are there for a while only: by one worker, number 0.
+typedef struct scan_stream scan_stream;
+scan_stream *scan_stream_new(arena *a, crew *crew, const term_list *terms, const selected_file *files,
+                             const search_corpus *c, scan_take *take, scan_visit *visit, void *ctx);
+// Files [from, to). Under ARENA_CATCH of the worker's arena.
+[[nodiscard]] dep_status scan_stream_files(scan_stream *s, size_t from, size_t to, dep_err *err);
+const term_lines *scan_stream_lines(const scan_stream *s); // so far
+void scan_stream_end(arena *a, scan_stream *s, scan_result *ret);
+
 // --- Near words. ---
 enum {
     NEAR_BELOW = 3,         // a word on fewer lines than this may be misspelt
@@ -475,6 +486,16 @@ enum {
     NEAR_FOUND_MAX = 65536, // different words near one; with more, none is added
 };
 
+// The look for them: of the words that hardly any line has, or, with no lines known yet, of all. Its pieces
+// are scanned for with near_look.
+typedef struct near_search near_search;
+near_search *near_begin(arena *a, crew *crew, const term_list *terms, const term_lines *lines);
+const term_list *near_pieces(const near_search *s); // may be none
+// Gives up words that turn out to stand on enough lines. True: the pieces are others now.
+bool near_narrow(near_search *s, const term_lines *lines);
+void near_look(void *near, size_t worker, const corpus_file *f, uint16_t term, uint32_t at);
+// Adds what was found to the terms. False: nothing.
+bool near_end(arena *a, const near_search *s, const term_lines *lines, term_list *terms);
 // Adds to the terms what their misspelt words may have been meant to be. scan: where the terms stand.
 // *added: another scan is due. When the crew was stopped, nothing is added.
 [[nodiscard]] dep_status near_add(arena *a, crew *crew, const selected_file *files, size_t n,
@@ -494,6 +515,8 @@ typedef struct ranking ranking;
 ranking *rank_begin(arena *a, crew *crew, const term_list *terms, const selected_file *files, size_t n_files);
 // scan_take of a ranking.
 dep_status rank_take(void *ranking, const scan_chunk *c, dep_err *err);
+// When the files have no texts any more: that of each line that worker 0 found, who found all of them.
+void rank_texts(ranking *r, const str *texts);
 // The best `limit` lines of the scan that all its chunks were taken from, best first; *n counts them. Ties:
 // source, path, line. Errors: no memory.
 [[nodiscard]] dep_status rank_lines(ranking *r, const scan_result *scan, size_t limit, ranked_line *ret,

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-enum : size_t { HUGE_PAGE = (size_t)2 << 20 };
+enum : size_t { HUGE_PAGE = (size_t)2 << 20, SLAB_USUAL = (size_t)2 << 20 };
 
 enum : size_t { BLOCK_USUAL = (size_t)64 << 10, BLOCK_ALIGN = 8 };
 
@@ -83,6 +83,31 @@ void *slab_block_new(slab *s, size_t n) {
     }
     b->used += n;
     return b->bytes + b->used - n;
+}
+
+static void forget_blocks(slab *s) {
+    slab_block *b = s->blocks;
+    for (slab_block *next; b && b->next; b = next) {
+        next = b->next;
+        s->held -= sizeof *b + b->n;
+        free(b);
+    }
+    if (b) b->used = 0;
+    s->blocks = b;
+    s->used = 0;
+}
+
+void slabs_empty(slabs *list) {
+    size_t kept = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        // One of the usual size: what a huge file needed goes back.
+        if (!kept && (list->p[i]->cap <= SLAB_USUAL || i + 1 == list->n))
+            list->p[kept++] = list->p[i];
+        else
+            slab_drop(list->p[i]);
+    }
+    list->n = kept;
+    if (kept) forget_blocks(list->p[0]);
 }
 
 void slab_seal(slab *s) {

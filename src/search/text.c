@@ -16,7 +16,7 @@ typedef struct {
     str path, text, folded; // path: folded
     utf8_pieces pieces;
     size_t pool; // bytes of the pieces' originals
-    bool capitals, whole;
+    bool capitals, whole, bare;
     const uint32_t *starts;
     uint32_t n_lines;
     heading_list heads;
@@ -172,10 +172,12 @@ static dep_status pack(const parts *p, slabs *to, corpus_file *f, dep_err *err) 
     slab *s = slab_for(to, p->path.n + 1 + p->folded.n);
     size_t marks = p->folded.n ? (p->folded.n - 1) / LINES_EACH * sizeof(uint32_t) : 0,
            spans = p->heads.n * sizeof(head_span), heads = p->heads.n * sizeof(corpus_head),
-           patches = p->whole ? 0 : p->pieces.n * sizeof(patch),
-           bits = p->capitals && !p->whole ? align4(bits_size(p->folded.n)) : 0,
-           lines = p->whole ? (p->n_lines / MARK_LINES + 1) * sizeof(uint32_t) : 0,
-           pool = p->whole ? p->text.n : p->pool;
+           patches = p->whole || p->bare ? 0 : p->pieces.n * sizeof(patch),
+           bits = p->capitals && !p->whole && !p->bare ? align4(bits_size(p->folded.n)) : 0,
+           lines = p->whole && !p->bare ? (p->n_lines / MARK_LINES + 1) * sizeof(uint32_t) : 0,
+           pool = p->bare    ? 0
+                  : p->whole ? p->text.n
+                             : p->pool;
     char *block = s ? slab_block_new(s, marks + spans + heads + patches + bits + lines + pool) : NULL;
     if (!block) return err_set(err, DEP_ERR_NOMEM, "out of memory");
     f->in = s;
@@ -190,6 +192,10 @@ static dep_status pack(const parts *p, slabs *to, corpus_file *f, dep_err *err) 
     place_heads(p, (head_span *)block, (corpus_head *)(block + spans));
     block += spans + heads;
     char *own = block + patches + bits + lines;
+    if (p->bare) {
+        f->n_text = (uint32_t)p->text.n;
+        return DEP_OK;
+    }
     if (p->whole) {
         mark_original(p->text, (uint32_t *)block);
         f->marks = (uint32_t *)block;
@@ -207,9 +213,9 @@ static dep_status pack(const parts *p, slabs *to, corpus_file *f, dep_err *err) 
     return DEP_OK;
 }
 
-dep_status corpus_keep(arena *turn, str path, str text, slabs *to, corpus_file *f, dep_err *err) {
-    parts p = {.path = utf8_fold(turn, utf8_repair(turn, path)), .text = text};
-    p.folded = utf8_fold_pieces(turn, text, &p.pieces);
+dep_status corpus_keep(arena *turn, str path, str text, bool bare, slabs *to, corpus_file *f, dep_err *err) {
+    parts p = {.path = utf8_fold(turn, utf8_repair(turn, path)), .text = text, .bare = bare};
+    p.folded = utf8_fold_pieces(turn, text, bare ? NULL : &p.pieces);
     p.capitals = p.folded.p != text.p;
     for (vec_each(const utf8_piece, u, &p.pieces)) {
         p.pool += u->n;

@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     slabs s = {0};
     corpus_file f = {0};
     dep_err err;
-    must(corpus_keep(a, S("a.md"), text, &s, &f, &err) == DEP_OK);
+    must(corpus_keep(a, S("a.md"), text, false, &s, &f, &err) == DEP_OK);
     must(str_eq(f.folded, utf8_fold(a, text)));
     must(str_eq(corpus_text(a, &f, 0, text.n), text));
     if (at > text.n) at = text.n;
