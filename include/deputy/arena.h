@@ -73,6 +73,13 @@ void arena_guard_pop(arena_guard *g);
         (v)->p[(v)->n++] = (__VA_ARGS__);                                                                    \
     } while (0)
 void *vec_grow_(arena *a, void *p, size_t *cap, size_t size);
+// Room for n elements in all, where their number is known.
+#define vec_reserve(a, v, count)                                                                             \
+    do {                                                                                                     \
+        size_t vec_n_ = (count);                                                                             \
+        if (vec_n_ > (v)->cap) (v)->p = vec_fit_((a), (v)->p, &(v)->cap, vec_n_, sizeof *(v)->p);            \
+    } while (0)
+void *vec_fit_(arena *a, void *p, size_t *cap, size_t n, size_t size);
 // for (vec_each(T, it, v)) { … it is T* }
 #define vec_each(T, it, v)                                                                                   \
     T *it = (v)->p;                                                                                          \

@@ -196,7 +196,10 @@ void *arena_grow(arena *a, void *p, size_t old, size_t n) {
 }
 
 void *vec_grow_(arena *a, void *p, size_t *cap, size_t size) {
-    size_t n = *cap ? *cap * 2 : 8;
+    return vec_fit_(a, p, cap, *cap ? *cap * 2 : 8, size);
+}
+
+void *vec_fit_(arena *a, void *p, size_t *cap, size_t n, size_t size) {
     if (n > SIZE_MAX / 2 / size) out_of_memory(a);
     void *q = arena_grow(a, p, *cap * size, n * size);
     *cap = n;

@@ -55,6 +55,11 @@ dep_status file_read_fd(arena *a, int fd, size_t max, bool head, str *ret, dep_e
     return read_all(a, fd, 0, size, max, head, ret, err);
 }
 
+dep_status file_read_sized(arena *a, int fd, size_t size, size_t max, bool head, str *ret, dep_err *err) {
+    ARENA_CATCH(a, err);
+    return read_all(a, fd, 0, size, max, head, ret, err);
+}
+
 dep_status file_read_stream(arena *a, int fd, size_t max, str *ret, dep_err *err) {
     ARENA_CATCH(a, err);
     return read_all(a, fd, -1, READ_FIRST, max, false, ret, err);

@@ -61,16 +61,19 @@ static bool is_sorted(const candidate *p, size_t n) {
 }
 
 void loader_gather(loader *l, walk_file *files, size_t n) {
+    vec_reserve(l->scratch, &l->candidates, n);
     if (l->space->n_sources > 1 && n > 1) qsort(files, n, sizeof *files, by_path_source);
     for (size_t i = 0; i < n; i++) {
         if (i == 0 || !str_eq(files[i].path, files[i - 1].path))
             vec_push(l->scratch, &l->candidates,
                      (candidate){.path = str_dup(l->names, files[i].path), .sig = files[i].sig});
         candidate *last = &l->candidates.p[l->candidates.n - 1];
+        vec_reserve(l->scratch, &last->sources, 1);
         vec_push(l->scratch, &last->sources, files[i].source);
     }
     if (!is_sorted(l->candidates.p, l->candidates.n))
         qsort(l->candidates.p, l->candidates.n, sizeof *l->candidates.p, by_source_path);
+    vec_reserve(l->scratch, &l->files, l->candidates.n);
     l->tracks = NEW_N(l->scratch, corpus_track, l->candidates.n + 1);
     l->n_slots = 64;
     while (l->n_slots < l->candidates.n * 2) l->n_slots *= 2;
@@ -86,6 +89,7 @@ static slot *find_slot(loader *l, dev_t dev, ino_t ino) {
 }
 
 static void add_names(loader *l, loaded *f, const candidate *cand) {
+    vec_reserve(l->names, &f->names, f->names.n + cand->sources.n);
     for (size_t i = 0; i < cand->sources.n; i++)
         vec_push(l->names, &f->names, (file_name){.source = cand->sources.p[i], .path = cand->path});
 }
@@ -214,10 +218,10 @@ static bool judge_decoded(loader *l, const candidate *cand, const decoded *d, st
 }
 
 // Reads one open file; *ret gets its text. False when it has none.
-static bool read_text(loader *l, const candidate *cand, int fd, loaded *f, str *ret) {
+static bool read_text(loader *l, const candidate *cand, int fd, size_t size, loaded *f, str *ret) {
     str encoding = l->space->sources[cand->sources.p[0]].encoding, bytes;
     dep_err err = {0};
-    dep_status status = file_read_fd(l->turn, fd, l->max_file + 1, true, &bytes, &err);
+    dep_status status = file_read_sized(l->turn, fd, size, l->max_file + 1, true, &bytes, &err);
     decoded d = {0};
     size_t read = bytes.n;
     if (status == DEP_OK) {
@@ -364,7 +368,7 @@ static dep_status load_caught(loader *l, candidate *cand, bool whole, bool *fits
     } else if (*fits) {
         loaded f = {.cost = cost};
         str text = {0};
-        if (old ? take_over(l, cand, old, &f) : read_text(l, cand, fd, &f, &text)) {
+        if (old ? take_over(l, cand, old, &f) : read_text(l, cand, fd, size, &f, &text)) {
             if (old && f.file.folded.n > f.cost) f.cost = f.file.folded.n;
             add_names(l, &f, cand);
             f.notes = l->track->notes;
