@@ -32,6 +32,8 @@ void arena_free(arena *a);
 void arena_reset(arena *a);
 // Zeroed memory, aligned for any type. n = 0 gives a valid, distinct pointer.
 [[nodiscard, gnu::malloc, gnu::alloc_size(2), gnu::returns_nonnull]] void *arena_alloc(arena *a, size_t n);
+// The same, not zeroed: for bytes that are written before they are read.
+[[nodiscard, gnu::malloc, gnu::alloc_size(2), gnu::returns_nonnull]] void *arena_bytes(arena *a, size_t n);
 // n * size with an overflow check.
 [[nodiscard, gnu::returns_nonnull]] void *arena_calloc(arena *a, size_t n, size_t size);
 // Grows p from old to n bytes, in place when it is the newest allocation; the added bytes are zero.

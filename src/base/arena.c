@@ -146,7 +146,7 @@ static block *add_block(arena *a, size_t cap) {
     return b;
 }
 
-void *arena_alloc(arena *a, size_t n) {
+void *arena_bytes(arena *a, size_t n) {
     if (n > SIZE_MAX / 2) out_of_memory(a);
     size_t want = (n + ARENA_ALIGN - 1 + (n == 0)) / ARENA_ALIGN * ARENA_ALIGN + ARENA_RED_ZONE;
     block *b = a->blocks;
@@ -165,10 +165,13 @@ void *arena_alloc(arena *a, size_t n) {
     b->used += a->one_each ? b->cap : want;
     a->used += n;
     UNPOISON(p, n);
-    memset(p, 0, n);
     a->last = p;
     a->last_size = n;
     return p;
+}
+
+void *arena_alloc(arena *a, size_t n) {
+    return memset(arena_bytes(a, n), 0, n);
 }
 
 void *arena_calloc(arena *a, size_t n, size_t size) {

@@ -23,7 +23,7 @@ static dep_status read_all(arena *a, int fd, off_t pos, size_t hint, size_t max,
                            dep_err *err) {
     if (max > SSIZE_MAX) max = SSIZE_MAX;
     size_t cap = (hint < max ? hint : max) + 1, n = 0;
-    char *p = arena_alloc(a, cap + 1); // and the NUL
+    char *p = arena_bytes(a, cap + 1); // and the NUL
     while (n <= max) {
         if (n == cap) {
             size_t more = cap < max / 2 ? cap * 2 : max + 1;

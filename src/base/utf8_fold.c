@@ -66,12 +66,31 @@ static size_t run_end(const form *f, str s, size_t i) {
     return s.n;
 }
 
+static char lower(char c) {
+    return (char)(c | (c >= 'A' && c <= 'Z') << 5);
+}
+
+#if defined(__x86_64__)
+// Which of 16 bytes are capitals: all bits set.
+static __m128i capitals(__m128i v) {
+    return _mm_and_si128(_mm_cmpgt_epi8(v, _mm_set1_epi8('A' - 1)),
+                         _mm_cmplt_epi8(v, _mm_set1_epi8('Z' + 1)));
+}
+#endif
+
 static void copy_run(const form *f, buf *out, str run) {
-    size_t from = out->n;
+    size_t from = out->n, i = 0;
     buf_add(out, run);
     if (!f->fold) return;
-    for (char *p = out->p + from, *end = out->p + out->n; p < end; p++)
-        *p |= (char)((*p >= 'A' && *p <= 'Z') << 5);
+    char *p = out->p + from;
+    size_t n = out->n - from;
+#if defined(__x86_64__)
+    for (; n - i >= 16; i += 16) {
+        __m128i v = _mm_loadu_si128((const __m128i *)(p + i)), up = capitals(v);
+        _mm_storeu_si128((__m128i *)(p + i), _mm_or_si128(v, _mm_and_si128(up, _mm_set1_epi8(0x20))));
+    }
+#endif
+    for (; i < n; i++) p[i] = lower(p[i]);
 }
 
 // One pass of the form over a valid text; the result is in q or, when it is long, in the arena.
@@ -140,9 +159,14 @@ static char narrow(const form *f, str s, size_t *i) {
 }
 
 static bool has_upper(str s) {
-    unsigned found = 0;
-    for (size_t i = 0; i < s.n; i++) found |= (unsigned)(s.p[i] >= 'A' && s.p[i] <= 'Z');
-    return found != 0;
+    size_t i = 0;
+#if defined(__x86_64__)
+    for (; s.n - i >= 16; i += 16)
+        if (_mm_movemask_epi8(capitals(_mm_loadu_si128((const __m128i *)(s.p + i))))) return true;
+#endif
+    for (; i < s.n; i++)
+        if (s.p[i] >= 'A' && s.p[i] <= 'Z') return true;
+    return false;
 }
 
 static str apply(const form *f, str s, utf8_pieces *pieces) {
@@ -150,7 +174,7 @@ static str apply(const form *f, str s, utf8_pieces *pieces) {
     if (end == s.n && !(f->fold && has_upper(s))) return s;
     buf out = buf_new(f->a, SIZE_MAX / 4);
     out.cap = s.n + s.n / 8 + 16; // most texts keep their size: one block instead of doubling
-    out.p = arena_alloc(f->a, out.cap);
+    out.p = arena_bytes(f->a, out.cap);
     for (size_t i = 0;;) {
         copy_run(f, &out, str_sub(s, i, end));
         if (end == s.n) break;

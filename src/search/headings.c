@@ -260,13 +260,28 @@ static bool may_be_title(str s) {
     return true;
 }
 
+// A line of text. Only the first of a paragraph may be a title: a rule under a longer one closes a table or a
+// note more often than it names it.
+static void end_paragraph(markdown *m, const line *l, const line *before) {
+    bool goes_on = before->s.p && before->index + 1 == l->index && indent_of(before->s) < before->s.n;
+    m->has_paragraph = !goes_on && may_be_title(l->s);
+    m->paragraph = *l;
+}
+
 static void markdown_line(reader *r, markdown *m, const line *l) {
     str s = l->s;
     bool had = m->has_paragraph;
     line before = m->paragraph;
     m->has_paragraph = false;
-    if (in_fence(m, s) || in_comment(m, s)) return;
     size_t i = indent_of(s);
+    // Most lines begin like text, and nothing is open.
+    bool plain =
+        i < s.n && (unsigned char)s.p[i] > ' ' && !strchr("`~<#=-", s.p[i]) && !m->fence && !m->comment;
+    if (plain) {
+        end_paragraph(m, l, &before);
+        return;
+    }
+    if (in_fence(m, s) || in_comment(m, s)) return;
     if (i == s.n) return;
     if (!is_code_indent(s, i) && s.p[i] == '#') {
         size_t n = count_same(s, i, '#');
@@ -286,11 +301,7 @@ static void markdown_line(reader *r, markdown *m, const line *l) {
         add(r, rule == '=' ? 1 : 2, before.index, l->index, before.s.p, before.s.n, false);
         return;
     }
-    // Only the first line of a paragraph: a rule under a longer one closes a table or a note more often than
-    // it names it.
-    m->has_paragraph =
-        may_be_title(s) && !(before.s.p && before.index + 1 == l->index && indent_of(before.s) < before.s.n);
-    m->paragraph = *l;
+    end_paragraph(m, l, &before);
 }
 
 static void read_markdown(reader *r) {
