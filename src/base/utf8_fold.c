@@ -13,6 +13,7 @@ typedef struct {
     arena *a;
     utf8proc_option_t options;
     bool fold;
+    bool valid; // the text is known to be well-formed
 } form;
 
 // Could cp, or what it decomposes to, combine with what stands before it? Marks, the second and third parts
@@ -38,11 +39,37 @@ static bool inert(const form *f, uint32_t cp) {
     return p->decomp_seqindex == UINT16_MAX && (!f->fold || p->casefold_seqindex == UINT16_MAX);
 }
 
+// The first byte from i on that begins a character other than ASCII and U+5000 to U+9FFF. In a well-formed
+// text no other byte needs a look.
+static size_t plain_run(str s, size_t i) {
+    const unsigned char *p = (const unsigned char *)s.p;
+#if defined(__x86_64__)
+    // Signed: continuation bytes are the least ones, then C0 to E4, the five, the rest, ASCII.
+    const __m128i before = _mm_set1_epi8((char)0xBF), five = _mm_set1_epi8((char)0xE4),
+                  after = _mm_set1_epi8((char)0xE9), ascii = _mm_set1_epi8(-1);
+    for (; s.n - i >= 16; i += 16) {
+        __m128i v = _mm_loadu_si128((const __m128i *)(p + i));
+        __m128i low = _mm_andnot_si128(_mm_cmpgt_epi8(v, five), _mm_cmpgt_epi8(v, before)),
+                high = _mm_andnot_si128(_mm_cmpgt_epi8(v, ascii), _mm_cmpgt_epi8(v, after));
+        unsigned other = (unsigned)_mm_movemask_epi8(_mm_or_si128(low, high));
+        if (other) return i + (unsigned)__builtin_ctz(other);
+    }
+#endif
+    while (i < s.n && (p[i] < 0xC0 || (p[i] >= 0xE5 && p[i] <= 0xE9))) i++;
+    return i;
+}
+
 // End of the run from i that can be copied. Where the next one leans back, its base is left to the segment.
 static size_t run_end(const form *f, str s, size_t i) {
     size_t last = i;
     while (i < s.n) {
         unsigned char c = (unsigned char)s.p[i];
+        size_t plain = f->valid ? plain_run(s, i) : i;
+        if (plain > i) {
+            i = last = plain;
+            while (utf8_is_cont((unsigned char)s.p[--last])) {}
+            continue;
+        }
         if (c < 0x80) {
             i += utf8_ascii_run(s, i);
             last = i - 1;
@@ -205,10 +232,14 @@ str utf8_nfkc(arena *a, str s) {
 str utf8_fold_pieces(arena *a, str s, utf8_pieces *pieces) {
     form f = {.a = a,
               .options = UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT | UTF8PROC_CASEFOLD,
-              .fold = true};
+              .fold = true,
+              .valid = true};
     return apply(&f, s, pieces);
 }
 
 str utf8_fold(arena *a, str s) {
-    return utf8_fold_pieces(a, s, NULL);
+    form f = {.a = a,
+              .options = UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT | UTF8PROC_CASEFOLD,
+              .fold = true};
+    return apply(&f, s, NULL);
 }
