@@ -63,26 +63,19 @@ static size_t plain_run(str s, size_t i) {
 static size_t run_end(const form *f, str s, size_t i) {
     size_t last = i;
     while (i < s.n) {
-        unsigned char c = (unsigned char)s.p[i];
-        size_t plain = f->valid ? plain_run(s, i) : i;
-        if (plain > i) {
-            i = last = plain;
-            while (utf8_is_cont((unsigned char)s.p[--last])) {}
-            continue;
-        }
-        if (c < 0x80) {
+        if (f->valid) {
+            size_t plain = plain_run(s, i);
+            if (plain > i) {
+                i = last = plain;
+                while (utf8_is_cont((unsigned char)s.p[--last])) {}
+                if (i == s.n) break;
+            }
+        } else if ((unsigned char)s.p[i] < 0x80) {
             i += utf8_ascii_run(s, i);
             last = i - 1;
             continue;
         }
         size_t at = i;
-        // U+5000 to U+9FFF, most of Chinese text: steady without a closer look.
-        size_t run = utf8_triple_run(s, i, 0xE5, 0xE9);
-        if (run) {
-            i += run;
-            last = i - 3;
-            continue;
-        }
         uint32_t cp = utf8_step(s, &i);
         if (!steady(cp)) {
             if (leans_back(cp)) return last;
