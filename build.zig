@@ -313,6 +313,7 @@ const suites = [_][]const u8{
     "prompt_assemble",
     "search_cache",
     "search_crew",
+    "search_direct",
     "search_headings",
     "search_near",
     "search_rank",

@@ -1,0 +1,212 @@
+// search_directly gives the very answer that a corpus gives which was opened, asked and closed: over random
+// texts, filters and limits, and where files change between the two times it reads them.
+#include "search/search_int.h"
+#include "support/dir_fixture.h"
+#include <stdio.h>
+#include <unistd.h>
+
+static const char *const words[] = {"refund", "refunds", "paid", "within", "seven", "days",
+                                    "the",    "of",      "退款", "政策",   "七日",  "parcel",
+                                    "label",  "Label",   "カタ", "é",      "order", "carrier",
+                                    "[link",  "](x)",    "# a",  "\n",     "\n\n",  "\n## b\n"};
+
+static str random_text(arena *a, uint32_t *seed, size_t n) {
+    buf b = buf_new(a, 0);
+    for (size_t i = 0; i < n; i++) {
+        *seed = *seed * 1664525u + 1013904223u;
+        buf_addf(&b, "%s ", words[(*seed >> 16) % (sizeof words / sizeof *words)]);
+    }
+    return buf_str(&b);
+}
+
+static str as_json(arena *a, const search_result *r) {
+    buf b = buf_new(a, 0);
+    search_json(&b, r);
+    return buf_str(&b);
+}
+
+static search_result ask_kept(arena *a, const search_space *space, const search_query *q) {
+    search_corpus *c;
+    search_result r = {0};
+    dep_err err = {0};
+    if (search_open(space, &c, &err) != DEP_OK || search_run(a, c, q, &r, &err) != DEP_OK)
+        fail_msg("%s", err.msg);
+    search_close(c);
+    return r;
+}
+
+static search_result ask_directly(arena *a, const search_space *space, const search_query *q) {
+    search_result r = {0};
+    dep_err err = {0};
+    if (search_directly(a, space, q, &r, &err) != DEP_OK) fail_msg("%s", err.msg);
+    return r;
+}
+
+static void assert_same(dir_fixture *f, const search_space *space, const search_query *q) {
+    search_result kept = ask_kept(f->a, space, q), direct = ask_directly(f->a, space, q);
+    str x = as_json(f->a, &kept), y = as_json(f->a, &direct);
+    if (!str_eq(x, y))
+        fail_msg(STR_FMT ":\n%.*s\nnot\n%.*s", STR_ARG(q->query), (int)(y.n < 2000 ? y.n : 2000), y.p,
+                 (int)(x.n < 2000 ? x.n : 2000), x.p);
+}
+
+static const str everything = S_INIT("**/*");
+
+static search_space whole(dir_fixture *f, search_source *source) {
+    *source = (search_source){.name = S("Manual"), .include = &everything, .n_include = 1};
+    return (search_space){.root = f->dir, .sources = source, .n_sources = 1};
+}
+
+static void test_search_direct__it_answers_as_a_kept_corpus(void **state) {
+    dir_fixture *f = *state;
+    uint32_t seed = 7;
+    for (int i = 0; i < 120; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s/%d-%s.%s", i % 3 ? "docs" : "docs/refund", i, i % 5 ? "x" : "label",
+                 i % 7 ? "md" : "txt");
+        temp_write(f->path, name, random_text(f->a, &seed, 10 + (size_t)i * 3));
+    }
+    temp_write(f->path, "empty.md", S(""));
+    temp_write(f->path, "image.png", S("\x89PNG\0\0refund"));
+    temp_write(f->path, "gb.txt", S("\xCD\xCB\xBF\xEE\xD5\xFE\xB2\xDF\xA3\xAC\xC6\xDF\xC8\xD5\n"));
+    temp_write(f->path, "crlf.md", S("# Refund\r\n\r\nrefund paid\r\n"));
+    temp_write(f->path, "big.md", random_text(f->a, &seed, 60000));
+    search_source source;
+    search_space space = whole(f, &source);
+    static const char *const queries[] = {"refund",
+                                          "refund paid within seven days",
+                                          "the",
+                                          "退款政策",
+                                          "\"refund paid\"",
+                                          "refnud",
+                                          "labex x",
+                                          "nowhere",
+                                          "of the",
+                                          "カタ é",
+                                          "carrier parcel",
+                                          "[link",
+                                          "a b",
+                                          "label",
+                                          "七日 order the"};
+    for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
+        search_query q = {.query = str_z(queries[i]), .limit = 1 + i * 7, .context = i % 4};
+        assert_same(f, &space, &q);
+        q.path = S("docs/refund");
+        assert_same(f, &space, &q);
+        q.path = S("**/*.txt");
+        assert_same(f, &space, &q);
+        q.path = S("nothing/*");
+        assert_same(f, &space, &q);
+        q.path = (str){0};
+        space.max_file = 20000;
+        space.max_bytes = 150000;
+        assert_same(f, &space, &q);
+        space.max_file = space.max_bytes = 0;
+    }
+}
+
+static void test_search_direct__several_sources_and_names(void **state) {
+    dir_fixture *f = *state;
+    temp_write(f->path, "a/one.md", S("refund one\n"));
+    temp_write(f->path, "b/two.md", S("refund two\n"));
+    assert_int_equal(linkat(f->dir, "a/one.md", f->dir, "b/same.md", 0), 0);
+    str in_a = S("a/**"), in_b = S("b/**");
+    search_source sources[] = {{.name = S("B"), .include = &in_b, .n_include = 1},
+                               {.name = S("A"), .include = &in_a, .n_include = 1},
+                               {.name = S("All"), .include = &everything, .n_include = 1}};
+    search_space space = {.root = f->dir, .sources = sources, .n_sources = 3};
+    static const char *const names[] = {"", "A", "B", "All"};
+    for (size_t i = 0; i < 4; i++) {
+        search_query q = {.query = S("refund"), .source = str_z(names[i])};
+        assert_same(f, &space, &q);
+    }
+    // Overlapping sources alone, too.
+    assert_int_equal(unlinkat(f->dir, "b/same.md", 0), 0);
+    search_query q = {.query = S("refund one")};
+    assert_same(f, &space, &q);
+    space.n_sources = 2;
+    assert_same(f, &space, &q);
+}
+
+typedef struct {
+    dir_fixture *f;
+    int opened; // how often a.md was
+    bool replace;
+} meddler;
+
+// The second time the file is opened it has become another.
+static const char *meddle(void *p, str path, const struct stat *st) {
+    meddler *m = p;
+    if (S_ISDIR(st->st_mode) || !str_eq(path, S("a.md")) || ++m->opened != 2) return NULL;
+    if (m->replace) temp_write(m->f->path, "other.md", S("x\nrefund is here now\n"));
+    if (m->replace) assert_int_equal(renameat(m->f->dir, "other.md", m->f->dir, "a.md"), 0);
+    if (!m->replace) assert_int_equal(unlinkat(m->f->dir, "a.md", 0), 0);
+    return NULL;
+}
+
+static void test_search_direct__what_changes_meanwhile_is_read_anew(void **state) {
+    dir_fixture *f = *state;
+    search_source source;
+    search_space space = whole(f, &source);
+    for (int replace = 0; replace < 2; replace++) {
+        temp_write(f->path, "a.md", S("refund was here\n"));
+        temp_write(f->path, "b.md", S("refund stays\n"));
+        meddler m = {.f = f, .replace = replace};
+        space.refuse = meddle;
+        space.ctx = &m;
+        search_query q = {.query = S("refund")};
+        search_result r = ask_directly(f->a, &space, &q);
+        for (vec_each(const search_hit, h, &r.hits))
+            assert_true(str_eq(h->path, S("b.md")) ||
+                        (h->line == 2 && str_eq(h->text, S("refund is here now"))) ||
+                        (h->line == 1 && str_eq(h->text, S("refund was here"))));
+        assert_true(m.opened >= 2);
+        // Nothing is shown that is neither what it was nor what it is.
+        space.refuse = NULL;
+        assert_same(f, &space, &q);
+    }
+}
+
+static bool always(void *ctx) {
+    (void)ctx;
+    return true;
+}
+
+static void test_search_direct__it_is_cancelled_and_says_what_is_wrong(void **state) {
+    dir_fixture *f = *state;
+    for (int i = 0; i < 200; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%03d.md", i);
+        temp_write(f->path, name, S("refund\n"));
+    }
+    search_source source;
+    search_space space = whole(f, &source);
+    space.cancelled = always;
+    search_query q = {.query = S("refund")};
+    search_result r = ask_directly(f->a, &space, &q);
+    assert_true(r.cancelled && r.totals.at_least && r.totals.matched_lines < 200);
+    space.cancelled = NULL;
+    dep_err err;
+    q.query = S("  ");
+    assert_int_equal(search_directly(f->a, &space, &q, &r, &err), DEP_ERR_INVALID);
+    q = (search_query){.query = S("x"), .source = S("none")};
+    assert_int_equal(search_directly(f->a, &space, &q, &r, &err), DEP_ERR_INVALID);
+    q = (search_query){.query = S("x"), .path = S("../x")};
+    assert_int_equal(search_directly(f->a, &space, &q, &r, &err), DEP_ERR_INVALID);
+    str bad = S("/etc/*");
+    source.include = &bad;
+    q = (search_query){.query = S("x")};
+    assert_int_equal(search_directly(f->a, &space, &q, &r, &err), DEP_ERR_INVALID);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(test_search_direct__##name, dir_setup, dir_teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(it_answers_as_a_kept_corpus),
+        TEST(several_sources_and_names),
+        TEST(what_changes_meanwhile_is_read_anew),
+        TEST(it_is_cancelled_and_says_what_is_wrong),
+    };
+    return cmocka_run_group_tests_name("search_direct", tests, NULL, NULL);
+}
