@@ -44,18 +44,18 @@ static bool inert(const form *f, uint32_t cp) {
 static size_t plain_run(str s, size_t i) {
     const unsigned char *p = (const unsigned char *)s.p;
 #if defined(__x86_64__)
-    // Signed: continuation bytes are the least ones, then C0 to E4, the five, the rest, ASCII.
-    const __m128i before = _mm_set1_epi8((char)0xBF), five = _mm_set1_epi8((char)0xE4),
+    // Signed: continuation bytes are the least ones, then C0 to E3, the six, the rest, ASCII.
+    const __m128i before = _mm_set1_epi8((char)0xBF), six = _mm_set1_epi8((char)0xE3),
                   after = _mm_set1_epi8((char)0xE9), ascii = _mm_set1_epi8(-1);
     for (; s.n - i >= 16; i += 16) {
         __m128i v = _mm_loadu_si128((const __m128i *)(p + i));
-        __m128i low = _mm_andnot_si128(_mm_cmpgt_epi8(v, five), _mm_cmpgt_epi8(v, before)),
+        __m128i low = _mm_andnot_si128(_mm_cmpgt_epi8(v, six), _mm_cmpgt_epi8(v, before)),
                 high = _mm_andnot_si128(_mm_cmpgt_epi8(v, ascii), _mm_cmpgt_epi8(v, after));
         unsigned other = (unsigned)_mm_movemask_epi8(_mm_or_si128(low, high));
         if (other) return i + (unsigned)__builtin_ctz(other);
     }
 #endif
-    while (i < s.n && (p[i] < 0xC0 || (p[i] >= 0xE5 && p[i] <= 0xE9))) i++;
+    while (i < s.n && (p[i] < 0xC0 || (p[i] >= 0xE4 && p[i] <= 0xE9))) i++;
     return i;
 }
 

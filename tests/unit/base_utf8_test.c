@@ -395,6 +395,26 @@ static void test_base_utf8__thousands_of_accents_on_one_letter_cost_no_square(vo
     assert_int_equal(utf8_cut(buf_str(&b), 1000).n, 0);
 }
 
+// Folding copies what it knows to stay the same without a look at each character: it must be so of each.
+static void test_base_utf8__no_form_changes_what_folding_copies_unseen(void **state) {
+    (void)state;
+    for (uint32_t cp = 0x4000; cp <= 0x9FFF; cp++) {
+        arena *a = arena_new();
+        buf b = buf_new(a, 0);
+        // Before and after what takes a closer look, and in a long run.
+        for (int k = 0; k < 3; k++) {
+            utf8_put(&b, cp);
+            buf_add(&b, k == 1 ? S("\xCC\x81") : S("\xEF\xBC\x8C"));
+        }
+        for (int k = 0; k < 20; k++) utf8_put(&b, cp);
+        str text = buf_str(&b), pieces = utf8_fold_pieces(a, text, NULL), whole = utf8_fold(a, text);
+        if (!str_eq(pieces, whole)) fail_msg("U+%04X folds differently", cp);
+        str one = str_sub(text, text.n - 3, text.n);
+        if (!str_eq(utf8_fold_pieces(a, one, NULL), one)) fail_msg("U+%04X is changed", cp);
+        arena_free(a);
+    }
+}
+
 int main(void) {
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest cases[] = {
