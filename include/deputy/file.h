@@ -53,9 +53,11 @@ bool file_has_openat2(void);
 // than max: LIMIT, or with head set the first max bytes. One that shrinks or grows meanwhile gives what was
 // there, within max. As all readers here: a NUL byte follows the text, uncounted, and an allocation that
 // fails returns NOMEM.
-[[nodiscard]] dep_status file_read_sized(arena *a, int fd, size_t size, size_t max, bool head, str *ret,
-                                         dep_err *err);
 [[nodiscard]] dep_status file_read_fd(arena *a, int fd, size_t max, bool head, str *ret, dep_err *err);
+// The same, of a file whose size is known. waited: set when it had to be waited for, because it was not in
+// memory; may be NULL.
+[[nodiscard]] dep_status file_read_sized(arena *a, int fd, size_t size, size_t max, bool head, bool *waited,
+                                         str *ret, dep_err *err);
 // Open, read, close. st may be NULL.
 [[nodiscard]] dep_status file_read_at(arena *a, int dir, str path, file_links links, size_t max, str *ret,
                                       struct stat *st, dep_err *err);

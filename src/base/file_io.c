@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 // --- Reading ---------------------------------------------------------------------------------------------
@@ -19,8 +20,16 @@
 enum : size_t { READ_FIRST = 4096 };
 
 // Reads up to max + 1 bytes: the one too many tells a longer file. pos < 0: a stream.
-static dep_status read_all(arena *a, int fd, off_t pos, size_t hint, size_t max, bool head, str *ret,
-                           dep_err *err) {
+// waited: NULL, or set when the first bytes were not in memory.
+static ssize_t read_first(int fd, char *p, size_t n, bool *waited) {
+    struct iovec v = {.iov_base = p, .iov_len = n};
+    ssize_t got = preadv2(fd, &v, 1, 0, RWF_NOWAIT);
+    if (got < 0 && errno == EAGAIN) *waited = true;
+    return got > 0 ? got : pread(fd, p, n, 0);
+}
+
+static dep_status read_all(arena *a, int fd, off_t pos, size_t hint, size_t max, bool head, bool *waited,
+                           str *ret, dep_err *err) {
     if (max > SSIZE_MAX) max = SSIZE_MAX;
     size_t cap = (hint < max ? hint : max) + 1, n = 0;
     char *p = arena_bytes(a, cap + 1); // and the NUL
@@ -30,7 +39,9 @@ static dep_status read_all(arena *a, int fd, off_t pos, size_t hint, size_t max,
             p = arena_grow(a, p, cap + 1, more + 1);
             cap = more;
         }
-        ssize_t got = pos < 0 ? read(fd, p + n, cap - n) : pread(fd, p + n, cap - n, pos + (off_t)n);
+        ssize_t got = pos < 0            ? read(fd, p + n, cap - n)
+                      : n == 0 && waited ? read_first(fd, p, cap, waited)
+                                         : pread(fd, p + n, cap - n, pos + (off_t)n);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return err_os(err, errno, "cannot read");
         if (got == 0) break;
@@ -52,17 +63,18 @@ dep_status file_read_fd(arena *a, int fd, size_t max, bool head, str *ret, dep_e
     size_t size = st.st_size > 0 ? (size_t)st.st_size : 0;
     if (size > max && !head)
         return err_set(err, DEP_ERR_LIMIT, "%zu bytes, over the limit of %zu", size, max);
-    return read_all(a, fd, 0, size, max, head, ret, err);
+    return read_all(a, fd, 0, size, max, head, NULL, ret, err);
 }
 
-dep_status file_read_sized(arena *a, int fd, size_t size, size_t max, bool head, str *ret, dep_err *err) {
+dep_status file_read_sized(arena *a, int fd, size_t size, size_t max, bool head, bool *waited, str *ret,
+                           dep_err *err) {
     ARENA_CATCH(a, err);
-    return read_all(a, fd, 0, size, max, head, ret, err);
+    return read_all(a, fd, 0, size, max, head, waited, ret, err);
 }
 
 dep_status file_read_stream(arena *a, int fd, size_t max, str *ret, dep_err *err) {
     ARENA_CATCH(a, err);
-    return read_all(a, fd, -1, READ_FIRST, max, false, ret, err);
+    return read_all(a, fd, -1, READ_FIRST, max, false, NULL, ret, err);
 }
 
 dep_status file_read_at(arena *a, int dir, str path, file_links links, size_t max, str *ret, struct stat *st,

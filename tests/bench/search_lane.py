@@ -2,9 +2,12 @@
 
 Every figure is the median of interleaved rounds: one round asks each program once, so that what else the machine does meets
 all of them. In-process times are of a program that keeps what it has read; whole requests go through a running
-`deputy search --queries -`, JSON in and out; whole processes start, read and end. What cannot be measured here says so.
+`deputy search --queries -`, JSON in and out; a whole process starts, finds nothing kept, reads, answers and ends. Ratios are to the
+faster ripgrep, a whole process as well. What cannot be measured here says so.
 """
 
+import contextlib
+import glob
 import json
 import os
 import shutil
@@ -22,6 +25,7 @@ QUERIES = {
     "zh-docs": {"1 rare": "聚簇索引", "4 terms": "备份 恢复 集群 日志",
                 "5-term question": "如何 查看 慢查询 日志 位置 配置", "no hit": "犇骉羴", '"the"': "the"},
 }
+NO_NEAR = "zx9qjvwk"  # nothing like it is looked for
 STOPPED = {"how", "do", "i", "a", "with", "an", "in", "如何"}
 
 
@@ -66,14 +70,29 @@ def timed(argv, env):
     return (time.perf_counter() - start) * 1e3, run.stdout.count(b"\n")
 
 
+NPM = os.path.join("build", "search-peers")
+
+
+def npm_ripgrep():
+    """ripgrep as npm delivers it; installed below build/ where npm is."""
+    def found():
+        return glob.glob(os.path.join(NPM, "node_modules", "@vscode", "ripgrep*", "bin", "rg"))
+    if not found() and shutil.which("npm"):
+        os.makedirs(NPM, exist_ok=True)
+        with contextlib.suppress(subprocess.SubprocessError, OSError):
+            subprocess.run(["npm", "install", "--prefix", NPM, "--no-audit", "--no-fund", "@vscode/ripgrep"], timeout=120,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    return found()[0] if found() else None
+
+
 def programs():
     """Greps that are here: name → arguments before the pattern."""
     found = {}
     if shutil.which("rg"):
         found["ripgrep"] = ["rg", "-n", "-i", "--no-messages"]
-    npm = os.path.join("build", "search-peers", "node_modules", "@vscode", "ripgrep", "bin", "rg")
-    if os.path.exists(npm):
-        found["ripgrep (npm)"] = [npm, "-n", "-i", "--no-messages"]
+    npm = npm_ripgrep()
+    if npm:
+        found["ripgrep npm"] = [npm, "-n", "-i", "--no-messages"]
     if shutil.which("ugrep"):
         found["ugrep"] = ["ugrep", "-r", "-n", "-i", "-E"]
     found["GNU grep"] = ["grep", "-r", "-n", "-i", "-E"]
@@ -88,6 +107,13 @@ def ratio(peer, ours):
     return f"{peer / ours:.1f}x" if ours else "-"
 
 
+OURS = ["in process", "processor", "request", "process"]
+
+
+def whole_process(folder, query):
+    return [DEPUTY, "-C", folder, "search", query, "--path", "**/*", "--limit", "50", "--json"]
+
+
 def measure(folder, queries, env):
     """One median per query and program; the programs take turns."""
     greps = programs()
@@ -99,13 +125,14 @@ def measure(folder, queries, env):
     resident = int(kept.ask("M")[0])
     rows = {}
     for label, query in queries.items():
-        times = {name: [] for name in ["in process", "processor", "request", "FTS5", *greps]}
+        times = {name: [] for name in [*OURS, "FTS5", *greps]}
         for _ in range(ROUNDS):
             answer = kept.ask("Q " + query)[0].split()
             times["in process"].append(float(answer[0]))
             times["processor"].append(float(answer[1]))
             size, lines = int(answer[5]), int(answer[4])
             times["request"].append(served.ask(json.dumps({"query": query}))[1])
+            times["process"].append(timed(whole_process(folder, query), env)[0])
             times["FTS5"].append(float(index.ask(" ".join(words(query)))[0].split()[0]))
             for name, argv in greps.items():
                 times[name].append(timed([*argv, "|".join(words(query)), folder], env)[0])
@@ -113,15 +140,29 @@ def measure(folder, queries, env):
     return kept, served, index, rows, size, resident, built
 
 
+def ripgrep(row):
+    """The faster one of this row, or None."""
+    return min((took for name, took in row.items() if name.startswith("ripgrep")), default=None)
+
+
 def print_rows(name, rows, built):
-    peers = [peer for peer in next(iter(rows.values())) if peer not in ("in process", "processor", "request", "lines")]
+    peers = [peer for peer in next(iter(rows.values())) if peer not in (*OURS, "lines")]
     print(f"search: {name}, 50 best lines, milliseconds; FTS5 index built in {built:.0f} ms")
-    print(f"{'':18}{'lines':>8}{'in process':>12}{'processor':>11}{'request':>9}" + "".join(f"{peer:>15}" for peer in peers) + "   ripgrep / in process, / request")
+    print(f"{'':18}{'lines':>8}" + "".join(f"{ours:>12}" for ours in OURS) + "".join(f"{peer:>13}" for peer in peers)
+          + f"{'ripgrep / in process':>22}{'/ request':>11}{'/ process':>11}")
     for label, row in rows.items():
-        grep = min(row[peer] for peer in peers if peer.startswith("ripgrep")) if any(p.startswith("ripgrep") for p in peers) else None
-        shown = f"{ratio(grep, row['in process']):>12}{ratio(grep, row['request']):>12}" if grep else "   no ripgrep here"
-        print(f"{label:18}{row['lines']:8}{row['in process']:12.2f}{row['processor']:11.2f}{row['request']:9.2f}" + "".join(f"{row[peer]:15.1f}" for peer in peers) + shown)
-    print(f'"the" / no hit: {rows[chr(34) + "the" + chr(34)]["in process"] / rows["no hit"]["in process"]:.1f}')
+        grep = ripgrep(row)
+        shown = f"{ratio(grep, row['in process']):>22}{ratio(grep, row['request']):>11}{ratio(grep, row['process']):>11}" if grep else "   no ripgrep here"
+        print(f"{label:18}{row['lines']:8}" + "".join(f"{row[ours]:12.2f}" for ours in OURS) + "".join(f"{row[peer]:13.1f}" for peer in peers) + shown)
+    the, none = rows['"the"']["in process"], rows["no hit"]["in process"]
+    print(f'"the" / no hit: {the / none:.2f} (floor 3, aim 2)')
+    if ripgrep(next(iter(rows.values()))):
+        asked = [rows[label] for label in ("4 terms", "5-term question")]
+        print(f"warm, in process: {min(ripgrep(row) / row['in process'] for row in asked):.1f}x (floor 12, aim 20); "
+              f"request: {min(ripgrep(row) / row['request'] for row in asked):.1f}x (floor 8, aim 15)")
+        first = rows["4 terms"]
+        print(f"first search, whole process, nothing kept, page cache warm: {first['process']:.0f} ms, {first['process'] / ripgrep(first):.2f} of ripgrep's time "
+              "(floor 1.5, aim 1)")
 
 
 def bandwidth(kept, size, query):
@@ -132,20 +173,7 @@ def bandwidth(kept, size, query):
         took = float(kept.ask("Q " + query)[0].split()[1])
         shares.append((size / took / 1e6 / best, size / took / 1e6, best))
     share, scan, best = sorted(shares)[len(shares) // 2]
-    print(f"no hit: {scan:.1f} GB/s of {best:.1f} that one core reads: {share * 100:.0f} %")
-
-
-def first_search(folder, env, query):
-    argv = [DEPUTY, "-C", folder, "search", query, "--path", "**/*", "--limit", "50", "--json"]
-    grep = ["rg", "-n", "-i", "|".join(words(query)), folder]
-    ours, theirs = [], []
-    for _ in range(ROUNDS):
-        ours.append(timed(argv, env)[0])
-        if shutil.which("rg"):
-            theirs.append(timed(grep, env)[0])
-    mine = statistics.median(ours)
-    shown = f", ripgrep {statistics.median(theirs):.0f} ms, {mine / statistics.median(theirs):.2f} of its time" if theirs else ""
-    print(f"first search, whole process, nothing kept, page cache warm: {mine:.0f} ms{shown}")
+    print(f"selective scan (no hit): {scan:.1f} GB/s a core of {best:.1f} that one reads: {share * 100:.0f} % (floor 40, aim 75)")
 
 
 def edits(kept, folder, query):
@@ -164,24 +192,40 @@ def edits(kept, folder, query):
             print(f"WRONG after an edit: {answer[4]} lines, not {turn + 1}")
         added.append(float(answer[0]))
     os.remove(victim)
-    print(f"one file of all edited: {statistics.median(added):.2f} ms, without an edit {statistics.median(plain):.2f} ms: {statistics.median(added) - statistics.median(plain):.2f} ms more")
+    print(f"one file of all edited: {statistics.median(added):.2f} ms, without an edit {statistics.median(plain):.2f} ms: {statistics.median(added) - statistics.median(plain):.2f} ms more (floor 3, aim 1)")
+
+
+def drop(folder):
+    """Takes the corpus out of the page cache; the share that stays there."""
+    files = [os.path.join(base, name) for base, _, names in os.walk(folder) for name in names]
+    stays = 0
+    for path in files:
+        fd = os.open(path, os.O_RDONLY)
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        try:
+            stays += os.preadv(fd, [bytearray(1)], 0, os.RWF_NOWAIT)
+        except OSError:
+            pass
+        os.close(fd)
+    return stays / max(len(files), 1)
 
 
 def cold(folder, env, query):
-    try:
-        with open("/proc/sys/vm/drop_caches", "w", encoding="ascii") as file:
-            subprocess.run(["sync"], check=True)
-            file.write("1\n")
-    except OSError:
-        print("cold cache: not measured (it cannot be dropped here)")
-        return
-    ours, theirs = [], []
-    for _ in range(3):
-        for argv, to in (([DEPUTY, "-C", folder, "search", query, "--path", "**/*"], ours), (["rg", "-n", "-i", "|".join(words(query)), folder], theirs)):
-            with open("/proc/sys/vm/drop_caches", "w", encoding="ascii") as file:
-                file.write("1\n")
-            to.append(timed(argv, env)[0])
-    print(f"cold cache: {statistics.median(ours):.0f} ms, ripgrep {statistics.median(theirs):.0f} ms")
+    """Without the files' pages; names and inodes stay known."""
+    os.sync()
+    programs_here = {"deputy": whole_process(folder, query)}
+    if shutil.which("rg"):
+        programs_here["ripgrep"] = ["rg", "-n", "-i", "--no-messages", "|".join(words(query)), folder]
+    times = {name: [] for name in programs_here}
+    for _ in range(5):
+        for name, argv in programs_here.items():
+            if drop(folder) > 0.05:
+                print("cold cache: not measured (the files' pages cannot be dropped here)")
+                return
+            times[name].append(timed(argv, env)[0])
+    took = {name: statistics.median(all_of) for name, all_of in times.items()}
+    shown = f", ripgrep {took['ripgrep']:.0f} ms: {ratio(took['ripgrep'], took['deputy'])} (floor 1.5, aim 2.5)" if "ripgrep" in took else ""
+    print(f"cold cache (pages of the files dropped): {took['deputy']:.0f} ms{shown}")
 
 
 def search_lane(_space, env):
@@ -192,14 +236,12 @@ def search_lane(_space, env):
             continue
         kept, served, index, rows, size, resident, built = measure(folder, queries, env)
         print_rows(name, rows, built)
-        bandwidth(kept, size, queries["no hit"])
         edits(kept, folder, queries["1 rare"])
-        print(f"resident: {resident / 1e6:.0f} MB for {size / 1e6:.1f} MB of files: {resident / size:.2f}")
+        after = int(kept.ask("M")[0])
+        bandwidth(kept, size, NO_NEAR)
+        print(f"resident: {resident / 1e6:.0f} MB for {size / 1e6:.1f} MB of files: {resident / size:.2f}; after all searches {after / 1e6:.0f} MB: "
+              f"{after / size:.2f} (floor 2.5, aim 1.6)")
         for process in (kept, served, index):
             process.end()
-        first_search(folder, env, queries["4 terms"])
-        if os.environ.get("DEPUTY_BENCH_COLD"):
-            cold(folder, env, queries["4 terms"])
-        else:
-            print("cold cache: not measured (DEPUTY_BENCH_COLD=1 drops the page cache of the whole machine)")
+        cold(folder, env, queries["4 terms"])
         print()

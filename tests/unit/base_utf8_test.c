@@ -437,6 +437,7 @@ int main(void) {
         CASE(test_base_utf8__folding_in_segments_equals_folding_at_once),
         CASE(test_base_utf8__folding_twice_changes_nothing_in_naughty_strings),
         CASE(test_base_utf8__thousands_of_accents_on_one_letter_cost_no_square),
+        CASE(test_base_utf8__no_form_changes_what_folding_copies_unseen),
     };
     return cmocka_run_group_tests_name("base_utf8", cases, NULL, NULL);
 }
