@@ -44,8 +44,8 @@ typedef struct {
     size_t to, n_to; // in the folded text
 } utf8_piece;
 typedef VEC(utf8_piece) utf8_pieces;
-// utf8_fold of a well-formed text, telling these pieces (may be NULL). Line feeds in a piece are as many on both
-// sides.
+// utf8_fold of a well-formed text, telling these pieces (may be NULL). Line feeds in a piece are as many on
+// both sides.
 str utf8_fold_pieces(arena *a, str s, utf8_pieces *pieces);
 
 // General properties of one code point.

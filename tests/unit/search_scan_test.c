@@ -131,7 +131,8 @@ static random_corpus *make_corpus(arena *a, rng *r) {
     for (size_t i = 0; i < c->n; i++) {
         str text = random_text(a, r, next(r, 400));
         dep_err err;
-        if (corpus_keep(a, S("a.md"), text, false, &c->slabs, &c->files[i], &err) != DEP_OK) fail_msg("%s", err.msg);
+        if (corpus_keep(a, S("a.md"), text, false, &c->slabs, &c->files[i], &err) != DEP_OK)
+            fail_msg("%s", err.msg);
         assert_text(corpus_text(a, &c->files[i], 0, text.n), str_cz(a, text));
         // Some are left out, as a filter does, and some runs end.
         if (next(r, 5)) c->selected[n++] = (selected_file){.file = &c->files[i], .name = &name};
