@@ -20,7 +20,7 @@ typedef struct {
 // of Hangul syllables in their three encodings, half-width voice marks; and what the fold removes, because
 // its neighbours then meet.
 static bool leans_back(uint32_t cp) {
-    if (cp < 0xAD) return false;
+    if (cp < 0xAD || (cp >= 0x4E00 && cp <= 0x9FFF)) return false;
     return (cp >= 0x1160 && cp <= 0x11FF) || (cp >= 0x3131 && cp <= 0x318E) ||
            (cp >= 0xFF9E && cp <= 0xFFDC) || utf8_is_mark(cp) || utf8_is_ignorable(cp);
 }

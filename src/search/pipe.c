@@ -37,11 +37,17 @@ static void sample(pipeline *p, str folded) {
     p->counted += folded.n;
 }
 
+static void prepare(const pipeline *p, const pipe_batch *b, pipe_job *j) {
+    corpus_prepare(b->a, j->path, j->text, p->taker, &j->parts);
+    j->prepared = true;
+}
+
 static dep_status work_caught(pipeline *p, pipe_batch *b) {
     ARENA_CATCH(b->a, &b->err);
     for (size_t i = 0; i < b->n; i++) {
         pipe_job *j = &b->jobs[i];
-        TRY(corpus_keep(b->a, j->path, j->text, p->taker, p->to, &j->file, &b->err));
+        if (!j->prepared) prepare(p, b, j);
+        TRY(corpus_keep(&j->parts, p->to, &j->file, &b->err));
         if (!p->taker) sample(p, j->file.folded);
     }
     if (!p->taker || !b->n) return DEP_OK;
@@ -66,7 +72,7 @@ static void *work(void *ctx) {
         if (p->end) break;
         pipe_batch *b = &p->batches[p->done % PIPE_BATCHES];
         pthread_mutex_unlock(&p->lock);
-        b->fault = work_caught(p, b);
+        if (b->fault == DEP_OK) b->fault = work_caught(p, b);
         pthread_mutex_lock(&p->lock);
         p->done++;
         pthread_cond_signal(&p->ready);
@@ -128,15 +134,16 @@ pipe_batch *pipe_filling(pipeline *p) {
     return &p->batches[p->handed % PIPE_BATCHES];
 }
 
-static void hand_in(pipeline *p) {
+static void hand_in(pipeline *p, dep_status fault) {
     pipe_batch *b = pipe_filling(p);
+    b->fault = fault;
     if (p->threaded) {
         pthread_mutex_lock(&p->lock);
         p->handed++;
         if (p->waits) pthread_cond_signal(&p->more);
         pthread_mutex_unlock(&p->lock);
     } else {
-        b->fault = work_caught(p, b);
+        if (fault == DEP_OK) b->fault = work_caught(p, b);
         p->handed++;
         p->done++;
     }
@@ -154,8 +161,22 @@ static pipe_batch *take(pipeline *p) {
     return b;
 }
 
+// When the other thread cannot keep up, this one does the larger part of its work before it hands a batch in.
+static dep_status help(pipeline *p) {
+    enum { BEHIND = 2 };
+    pipe_batch *b = pipe_filling(p);
+    ARENA_CATCH(b->a, &b->err);
+    if (!p->threaded) return DEP_OK;
+    pthread_mutex_lock(&p->lock);
+    bool behind = p->handed - p->done >= BEHIND;
+    pthread_mutex_unlock(&p->lock);
+    for (size_t i = 0; i < b->n && behind; i++) prepare(p, b, &b->jobs[i]);
+    return DEP_OK;
+}
+
 pipe_batch *pipe_next(pipeline *p) {
-    hand_in(p);
+    dep_status status = help(p);
+    hand_in(p, status);
     // The next to be filled is the oldest: it has to come out first.
     return p->handed - p->taken == PIPE_BATCHES ? take(p) : NULL;
 }

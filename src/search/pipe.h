@@ -10,6 +10,8 @@ enum { PIPE_FILES = 32, PIPE_BATCHES = 4 };
 typedef struct {
     size_t index; // the caller's
     str path, text;
+    corpus_parts parts;
+    bool prepared;
     corpus_file file;
 } pipe_job;
 

@@ -9,6 +9,7 @@
 #include <deputy/arena.h>
 #include <deputy/glob.h>
 #include <deputy/search.h>
+#include <deputy/utf8.h>
 #include <stdatomic.h>
 
 // --- Limits: members, so that tests can use small ones. ---
@@ -308,11 +309,21 @@ enum : size_t { SEARCH_POOL_BYTES = (size_t)12 << 20 }; // kept for what searche
                                     const char **notice, dep_err *err);
 
 // --- text.c: one file. ---
-// Folds a valid text, finds its lines and headings, and puts all of it into the last slab of `to` or a new
-// one.
-// bare: without its original.
-[[nodiscard]] dep_status corpus_keep(arena *turn, str path, str text, bool bare, slabs *to, corpus_file *f,
-                                     dep_err *err);
+// A valid text, folded, with its lines and headings: what is to be kept of it.
+typedef struct {
+    str path, text, folded; // path: folded
+    utf8_pieces pieces;
+    size_t pool; // bytes of the pieces' originals
+    bool capitals, whole, bare;
+    const uint32_t *starts;
+    uint32_t n_lines;
+    heading_list heads;
+    uint64_t chain_bytes;
+} corpus_parts;
+// All of it lives in `turn`. bare: without its original.
+void corpus_prepare(arena *turn, str path, str text, bool bare, corpus_parts *ret);
+// Puts it into the last slab of `to` or a new one.
+[[nodiscard]] dep_status corpus_keep(const corpus_parts *p, slabs *to, corpus_file *f, dep_err *err);
 enum : uint32_t { LINES_EACH = 32 << 10 };
 static inline const char *corpus_path_start(const corpus_file *f) {
     return f->folded.p - 1 - f->n_path;

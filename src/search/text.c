@@ -12,16 +12,6 @@
 // A slab's first bytes; later ones are larger, up to the size of a large page.
 enum : size_t { SLAB_FIRST = (size_t)64 << 10, SLAB_MOST = ((size_t)2 << 20) - SLAB_TAIL };
 
-typedef struct {
-    str path, text, folded; // path: folded
-    utf8_pieces pieces;
-    size_t pool; // bytes of the pieces' originals
-    bool capitals, whole, bare;
-    const uint32_t *starts;
-    uint32_t n_lines;
-    heading_list heads;
-} parts;
-
 // --- Lines ---
 
 // Where each line begins, and where one after the last would. The array is the arena's.
@@ -91,7 +81,7 @@ static size_t align4(size_t n) {
     return (n + 3) / 4 * 4;
 }
 
-static void fill_patches(const parts *p, corpus_file *f, patch *patches, char *pool) {
+static void fill_patches(const corpus_parts *p, corpus_file *f, patch *patches, char *pool) {
     size_t at = 0;
     for (size_t i = 0; i < p->pieces.n; i++) {
         const utf8_piece *u = &p->pieces.p[i];
@@ -108,7 +98,7 @@ static void fill_patches(const parts *p, corpus_file *f, patch *patches, char *p
     f->n_patches = (uint32_t)p->pieces.n;
 }
 
-static void fill_capitals(const parts *p, uint8_t *bits) {
+static void fill_capitals(const corpus_parts *p, uint8_t *bits) {
     size_t from = 0, to = 0;
     for (size_t i = 0; i <= p->pieces.n; i++) {
         const utf8_piece *u = i < p->pieces.n ? &p->pieces.p[i] : NULL;
@@ -129,7 +119,7 @@ static uint64_t sum_chains(arena *a, const heading_list *heads) {
     return sum;
 }
 
-static const uint32_t *mark_lines(const parts *p, uint32_t *ret) {
+static const uint32_t *mark_lines(const corpus_parts *p, uint32_t *ret) {
     uint32_t line = 0;
     for (size_t at = LINES_EACH, i = 0; at < p->folded.n; at += LINES_EACH, i++) {
         while (line < p->n_lines && p->starts[line + 1] <= at) line++;
@@ -138,7 +128,7 @@ static const uint32_t *mark_lines(const parts *p, uint32_t *ret) {
     return ret;
 }
 
-static void place_heads(const parts *p, head_span *spans, corpus_head *heads) {
+static void place_heads(const corpus_parts *p, head_span *spans, corpus_head *heads) {
     for (size_t i = 0; i < p->heads.n; i++) {
         const heading *h = &p->heads.p[i];
         uint32_t end = h->last < p->n_lines ? p->starts[h->last + 1] : p->starts[p->n_lines];
@@ -168,7 +158,7 @@ static void mark_original(str text, uint32_t *marks) {
     }
 }
 
-static dep_status pack(const parts *p, slabs *to, corpus_file *f, dep_err *err) {
+static dep_status pack(const corpus_parts *p, slabs *to, corpus_file *f, dep_err *err) {
     slab *s = slab_for(to, p->path.n + 1 + p->folded.n);
     size_t marks = p->folded.n ? (p->folded.n - 1) / LINES_EACH * sizeof(uint32_t) : 0,
            spans = p->heads.n * sizeof(head_span), heads = p->heads.n * sizeof(corpus_head),
@@ -213,19 +203,23 @@ static dep_status pack(const parts *p, slabs *to, corpus_file *f, dep_err *err) 
     return DEP_OK;
 }
 
-dep_status corpus_keep(arena *turn, str path, str text, bool bare, slabs *to, corpus_file *f, dep_err *err) {
-    parts p = {.path = utf8_fold(turn, utf8_repair(turn, path)), .text = text, .bare = bare};
-    p.folded = utf8_fold_pieces(turn, text, bare ? NULL : &p.pieces);
-    p.capitals = p.folded.p != text.p;
-    for (vec_each(const utf8_piece, u, &p.pieces)) {
-        p.pool += u->n;
-        p.whole = p.whole || u->n > UINT16_MAX || u->n_to > UINT16_MAX;
+void corpus_prepare(arena *turn, str path, str text, bool bare, corpus_parts *p) {
+    *p = (corpus_parts){.path = utf8_fold(turn, utf8_repair(turn, path)), .text = text, .bare = bare};
+    p->folded = utf8_fold_pieces(turn, text, bare ? NULL : &p->pieces);
+    p->capitals = p->folded.p != text.p;
+    for (vec_each(const utf8_piece, u, &p->pieces)) {
+        p->pool += u->n;
+        p->whole = p->whole || u->n > UINT16_MAX || u->n_to > UINT16_MAX;
     }
-    p.whole = p.whole || p.pieces.n * sizeof(patch) + p.pool + p.folded.n / 8 > text.n;
-    p.starts = find_lines(turn, p.folded, &p.n_lines);
-    headings_find(turn, path, text, &p.heads);
-    f->chain_bytes = sum_chains(turn, &p.heads);
-    return pack(&p, to, f, err);
+    p->whole = p->whole || p->pieces.n * sizeof(patch) + p->pool + p->folded.n / 8 > text.n;
+    p->starts = find_lines(turn, p->folded, &p->n_lines);
+    headings_find(turn, path, text, &p->heads);
+    p->chain_bytes = sum_chains(turn, &p->heads);
+}
+
+dep_status corpus_keep(const corpus_parts *p, slabs *to, corpus_file *f, dep_err *err) {
+    f->chain_bytes = p->chain_bytes;
+    return pack(p, to, f, err);
 }
 
 // --- The original ---

@@ -32,7 +32,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     slabs s = {0};
     corpus_file f = {0};
     dep_err err;
-    must(corpus_keep(a, S("a.md"), text, false, &s, &f, &err) == DEP_OK);
+    corpus_parts parts;
+    corpus_prepare(a, S("a.md"), text, false, &parts);
+    must(corpus_keep(&parts, &s, &f, &err) == DEP_OK);
     must(str_eq(f.folded, utf8_fold(a, text)));
     must(str_eq(corpus_text(a, &f, 0, text.n), text));
     if (at > text.n) at = text.n;
