@@ -133,13 +133,34 @@ static bool allowed(loader *l, const candidate *cand, int fd, bool linked, const
     return !why;
 }
 
+static void close_dir(void *p) {
+    loader *l = p;
+    if (l->dir_fd >= 0) close(l->dir_fd);
+}
+
+// Opens the file, without links, by way of its directory when that is at hand: a short name is found sooner
+// than a long one.
+static dep_status open_beside(loader *l, str path, int *fd, struct stat *st, dep_err *err) {
+    size_t slash = str_rchr(path, '/');
+    str dir = str_sub(path, 0, slash == SIZE_MAX ? 0 : slash);
+    if (!dir.n) return file_open_at(l->space->root, path, FILE_NO_LINKS, fd, st, err);
+    if (!l->dir.n || !str_eq(dir, l->dir)) {
+        if (!l->dir.n) arena_defer(l->scratch, close_dir, l);
+        if (l->dir.n && l->dir_fd >= 0) close(l->dir_fd);
+        l->dir = dir;
+        if (dir_open_at(l->space->root, dir, FILE_NO_LINKS, &l->dir_fd, NULL) != DEP_OK) l->dir_fd = -1;
+    }
+    if (l->dir_fd < 0) return file_open_at(l->space->root, path, FILE_NO_LINKS, fd, st, err);
+    return file_open_at(l->dir_fd, str_sub(path, slash + 1, path.n), FILE_NO_LINKS, fd, st, err);
+}
+
 // A descriptor of the candidate's file, or -1 when it must not or cannot be read. It is closed when l->turn
 // is reset.
 static int open_candidate(loader *l, const candidate *cand, struct stat *st) {
     int fd = -1;
     dep_err err = {0};
     bool linked = false;
-    dep_status status = file_open_at(l->space->root, cand->path, FILE_NO_LINKS, &fd, st, &err);
+    dep_status status = open_beside(l, cand->path, &fd, st, &err);
     if (status == DEP_ERR_REFUSED) {
         linked = true;
         status = file_open_at(l->space->root, cand->path, FILE_LINKS_INSIDE, &fd, st, &err);

@@ -45,6 +45,8 @@ typedef struct {
     slot *slots;
     size_t n_slots;
     size_t max_file, left, share_left, cost, left_out;
+    str dir;    // of the last file, and a descriptor of it, or -1: most files lie beside the one before
+    int dir_fd; // closed with `scratch`
     // Files that are not in memory are asked for some time before they are read.
     size_t waits, asked_for;
     size_t since_asked; // bytes and files since cancelled() was asked
