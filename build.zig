@@ -79,6 +79,7 @@ const core_files = [_][]const u8{
     "search/scan.c",
     "search/scan_common.c",
     "search/scan_kernel.c",
+    "search/scan_parts.c",
     "search/score.c",
     "search/slab.c",
     "search/tally.c",

@@ -1,9 +1,8 @@
 // scan: the lines that hold a term, all terms in one pass over the resident folded text. Files that lie one
 // after the other in memory are one text to the kernel. For each term the kernel looks for the three bytes of
 // it that are rarest in the corpus; a place that it finds is compared, put into its line and counted there.
-// Which lines match and what is counted is defined by the scanner of the tests; this one gives the same. The
-// files are divided into chunks, each of which is scanned by one thread.
-#include "search/scan_int.h"
+// Which lines match and what is counted is defined by the scanner of the tests; this one gives the same.
+#include "search/scanner_int.h"
 #include <stdlib.h>
 
 enum {
@@ -12,65 +11,6 @@ enum {
     RUN_FILES = 64,        // likewise
     GAP_MAX = 128,         // bytes between two files that are run over
 };
-
-static_assert(SEARCH_TERMS_MAX + TERM_GRAMS_MAX + NEAR_TERMS_MAX * NEAR_WORDS_MAX <= UINT8_MAX,
-              "the terms of a line are counted in a byte");
-
-typedef struct {
-    const term *t;
-    uint64_t first, mask; // the stem's first bytes, as many as fit in
-    uint16_t number;
-    uint16_t window;   // where in the stem the window begins
-    uint32_t serial;   // of the last line that has it
-    uint32_t index;    // of its hit there
-    const char *ahead; // what begins before this has been counted
-} needle;
-
-// What one worker has found: the chunks it took, one after the other.
-typedef struct {
-    pool *pool;
-    line_hit *lines;
-    term_hit *hits;
-    path_hit *paths;
-    size_t n_lines, n_hits, n_paths, cap_lines, cap_hits, cap_paths;
-} found_lines;
-
-typedef struct {
-    size_t from, to; // files
-    size_t worker, first, n_lines, first_path, n_paths;
-    size_t files, bytes, matched, expanded, unranked;
-} chunk;
-
-typedef struct {
-    const selected_file *files;
-    const search_corpus *c;
-    scan_kernel *kernel;
-    scan_counter *count;
-    crew *crew;
-    size_t worker;
-    scan_tables tables;
-    const term_list *terms;
-    size_t n_terms, limit, most_lines; // most_lines: of a file
-    size_t first_of_file;              // found when it was entered
-    needle *needles;                   // by bucket
-    uint16_t first[SCAN_BUCKETS + 1];
-    // What is done with a place: it is counted in its line, or shown to somebody.
-    found_lines found;
-    scan_visit *visit;
-    scan_take *take;
-    void *ctx;   // of either
-    chunk chunk; // a copy: those beside it belong to other workers
-    // The line at hand.
-    size_t file;
-    const corpus_file *f;
-    uint32_t line, line_end; // where it begins and ends
-    uint32_t serial;
-    term_hit *hits; // in found, or `spare` when there is no room
-    term_hit *spare;
-    term_lines *lines_of; // by term
-    uint16_t n_hits;
-    bool exact, sorted, common;
-} scanner;
 
 // --- Windows ---
 
@@ -394,14 +334,9 @@ static size_t run_end(const scanner *s, size_t from, size_t n) {
     return to;
 }
 
-// --- Chunks ---
+// --- One chunk ---
 
-typedef struct {
-    scanner *workers;
-    VEC(chunk) chunks;
-} scanning;
-
-static scan_chunk chunk_of(const chunk *c, const found_lines *f, size_t n) {
+scan_chunk scanner_found(const chunk *c, const found_lines *f, size_t n) {
     return (scan_chunk){.lines = n ? f->lines + c->first : NULL,
                         .hits = f->hits,
                         .n = n,
@@ -411,8 +346,7 @@ static scan_chunk chunk_of(const chunk *c, const found_lines *f, size_t n) {
                         .n_paths = c->n_paths};
 }
 
-// Scans s->chunk.
-static dep_status scan_one_chunk(scanner *s, dep_err *err) {
+dep_status scanner_chunk(scanner *s, dep_err *err) {
     chunk *c = &s->chunk;
     c->worker = s->worker;
     c->first = s->found.n_lines;
@@ -426,31 +360,11 @@ static dep_status scan_one_chunk(scanner *s, dep_err *err) {
     end_line(s);
     c->n_lines = s->found.n_lines - c->first;
     c->n_paths = s->found.n_paths - c->first_path;
-    scan_chunk done = chunk_of(c, &s->found, c->n_lines);
+    scan_chunk done = scanner_found(c, &s->found, c->n_lines);
     return s->take ? s->take(s->ctx, &done, err) : DEP_OK;
 }
 
-static dep_status scan_job(void *ctx, size_t worker, size_t i, dep_err *err) {
-    scanning *all = ctx;
-    scanner *s = &all->workers[worker];
-    s->chunk = all->chunks.p[i];
-    dep_status status = scan_one_chunk(s, err);
-    all->chunks.p[i] = s->chunk;
-    return status;
-}
-
-static void divide(arena *a, scanning *all, size_t chunk_bytes, const selected_file *files, size_t n) {
-    chunk c = {0};
-    size_t bytes = 0;
-    for (size_t i = 0; i < n; i++) {
-        bytes += files[i].file->folded.n;
-        c.to = i + 1;
-        if (i + 1 < n && bytes < chunk_bytes && c.to - c.from < SCAN_CHUNK_FILES) continue;
-        vec_push(a, &all->chunks, c);
-        c.from = i + 1;
-        bytes = 0;
-    }
-}
+// --- Beginning and end ---
 
 static void free_found(void *p) {
     found_lines *f = p;
@@ -463,7 +377,7 @@ static size_t common_lines(const search_corpus *c) {
     return c->limits.common / (c->n_candidates ? c->n_candidates : 1) + COMMON_LEAST;
 }
 
-static void new_scanner(arena *a, scanner *s, const term_list *terms, const scanner *like, size_t worker) {
+void scanner_new(arena *a, scanner *s, const term_list *terms, const scanner *like, size_t worker) {
     *s = *like;
     s->worker = worker;
     s->terms = terms;
@@ -477,121 +391,4 @@ static void new_scanner(arena *a, scanner *s, const term_list *terms, const scan
     s->found.pool = crew_pool(s->crew);
     arena_defer(a, free_found, &s->found);
     fill_tables(s, terms);
-}
-
-// Puts the chunks in order. Over the limit the first lines stay: as each worker takes chunks in rising order,
-// what one kept up to the limit has all of them that are its own.
-static void collect(arena *a, const scanning *all, size_t workers, size_t limit, scan_result *ret) {
-    ret->parts = NEW_N(a, scan_part, workers);
-    ret->lines_of = NEW_N(a, term_lines, all->workers->n_terms);
-    for (size_t i = 0; i < workers; i++)
-        for (size_t t = 0; t < all->workers->n_terms; t++) {
-            ret->lines_of[t].word += all->workers[i].lines_of[t].word;
-            ret->lines_of[t].start += all->workers[i].lines_of[t].start;
-        }
-    for (size_t i = 0; i < workers; i++)
-        ret->parts[i] = (scan_part){all->workers[i].found.lines, all->workers[i].found.hits};
-    ret->chunks = NEW_N(a, scan_chunk, all->chunks.n);
-    ret->n_chunks = all->chunks.n;
-    for (size_t i = 0; i < all->chunks.n; i++) {
-        const chunk *c = &all->chunks.p[i];
-        const found_lines *f = &all->workers[c->worker].found;
-        size_t room = limit - ret->lines, n = c->n_lines < room ? c->n_lines : room;
-        ret->chunks[i] = chunk_of(c, f, n);
-        ret->lines += n;
-        ret->unranked += c->unranked + (c->n_lines - n);
-        ret->trimmed = ret->trimmed || n < c->n_lines;
-        ret->matched += c->matched;
-        ret->expanded += c->expanded;
-        ret->files += c->files;
-        ret->bytes += c->bytes;
-    }
-}
-
-static dep_status scan_all(arena *a, const scanner *like, size_t chunk_bytes, const term_list *terms,
-                           size_t n, scanning *all, dep_err *err) {
-    all->workers = NEW_N(a, scanner, crew_size(like->crew));
-    for (size_t i = 0; i < crew_size(like->crew); i++)
-        new_scanner(crew_arena(like->crew, i), &all->workers[i], terms, like, i);
-    divide(a, all, chunk_bytes, like->files, n);
-    return crew_run(like->crew, all->chunks.n, scan_job, all, err);
-}
-
-dep_status scan_lines_with(scan_variant v, size_t chunk_bytes, arena *a, crew *crew, const term_list *terms,
-                           const selected_file *files, size_t n, const search_corpus *corpus, scan_take *take,
-                           void *ctx, scan_result *ret, dep_err *err) {
-    *ret = (scan_result){0};
-    scanning all = {0};
-    const scanner like = {.files = files,
-                          .c = corpus,
-                          .kernel = scan_kernel_of(v),
-                          .count = scan_counter_for(v),
-                          .crew = crew,
-                          .take = take,
-                          .ctx = ctx};
-    TRY(scan_all(a, &like, chunk_bytes, terms, n, &all, err));
-    ret->cancelled = crew_stopped(crew);
-    collect(a, &all, crew_size(crew), corpus->limits.lines, ret);
-    return DEP_OK;
-}
-
-dep_status scan_lines(arena *a, crew *crew, const term_list *terms, const selected_file *files, size_t n,
-                      const search_corpus *c, scan_take *take, void *ctx, scan_result *ret, dep_err *err) {
-    return scan_lines_with(scan_variant_best(), SCAN_CHUNK_BYTES, a, crew, terms, files, n, c, take, ctx, ret,
-                           err);
-}
-
-dep_status scan_places(arena *a, crew *crew, const term_list *terms, const selected_file *files, size_t n,
-                       const search_corpus *c, scan_visit *visit, void *ctx, dep_err *err) {
-    scanning all = {0};
-    const scanner like = {.files = files,
-                          .c = c,
-                          .kernel = scan_kernel_of(scan_variant_best()),
-                          .crew = crew,
-                          .visit = visit,
-                          .ctx = ctx};
-    return scan_all(a, &like, SCAN_CHUNK_BYTES, terms, n, &all, err);
-}
-
-// --- Files that are there for a while ---
-
-struct scan_stream {
-    scanning all; // of one worker
-    size_t workers;
-};
-
-scan_stream *scan_stream_new(arena *a, crew *crew, const term_list *terms, const selected_file *files,
-                             const search_corpus *c, scan_take *take, scan_visit *visit, void *ctx) {
-    scan_stream *x = NEW(a, scan_stream);
-    scan_variant v = scan_variant_best();
-    const scanner like = {.files = files,
-                          .c = c,
-                          .kernel = scan_kernel_of(v),
-                          .count = scan_counter_for(v),
-                          .crew = crew,
-                          .take = take,
-                          .visit = visit,
-                          .ctx = ctx};
-    x->workers = crew_size(crew);
-    x->all.workers = NEW_N(a, scanner, x->workers);
-    for (size_t i = 0; i < x->workers; i++)
-        new_scanner(crew_arena(crew, i), &x->all.workers[i], terms, &like, i);
-    return x;
-}
-
-dep_status scan_stream_files(scan_stream *x, size_t from, size_t to, dep_err *err) {
-    scanner *s = x->all.workers;
-    s->chunk = (chunk){.from = from, .to = to};
-    dep_status status = scan_one_chunk(s, err);
-    vec_push(crew_arena(s->crew, 0), &x->all.chunks, s->chunk);
-    return status;
-}
-
-const term_lines *scan_stream_lines(const scan_stream *x) {
-    return x->all.workers->lines_of;
-}
-
-void scan_stream_end(arena *a, scan_stream *x, scan_result *ret) {
-    *ret = (scan_result){.cancelled = crew_stopped(x->all.workers->crew)};
-    collect(a, &x->all, x->workers, SIZE_MAX, ret);
 }

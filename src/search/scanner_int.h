@@ -1,0 +1,70 @@
+// scanner_int: what scan.c and scan_parts.c share: one worker's scanner. scan.c makes lines of the places
+// that a kernel finds; scan_parts.c divides the files among workers and puts together what they found.
+#pragma once
+#include "search/scan_int.h"
+
+static_assert(SEARCH_TERMS_MAX + TERM_GRAMS_MAX + NEAR_TERMS_MAX * NEAR_WORDS_MAX <= UINT8_MAX,
+              "the terms of a line are counted in a byte");
+
+typedef struct {
+    const term *t;
+    uint64_t first, mask; // the stem's first bytes, as many as fit in
+    uint16_t number;
+    uint16_t window;   // where in the stem the window begins
+    uint32_t serial;   // of the last line that has it
+    uint32_t index;    // of its hit there
+    const char *ahead; // what begins before this has been counted
+} needle;
+
+// What one worker has found: the chunks it took, one after the other.
+typedef struct {
+    pool *pool;
+    line_hit *lines;
+    term_hit *hits;
+    path_hit *paths;
+    size_t n_lines, n_hits, n_paths, cap_lines, cap_hits, cap_paths;
+} found_lines;
+
+typedef struct {
+    size_t from, to; // files
+    size_t worker, first, n_lines, first_path, n_paths;
+    size_t files, bytes, matched, expanded, unranked;
+} chunk;
+
+typedef struct {
+    const selected_file *files;
+    const search_corpus *c;
+    scan_kernel *kernel;
+    scan_counter *count;
+    crew *crew;
+    size_t worker;
+    scan_tables tables;
+    const term_list *terms;
+    size_t n_terms, limit, most_lines; // most_lines: of a file
+    size_t first_of_file;              // found when it was entered
+    needle *needles;                   // by bucket
+    uint16_t first[SCAN_BUCKETS + 1];
+    // What is done with a place: it is counted in its line, or shown to somebody.
+    found_lines found;
+    scan_visit *visit;
+    scan_take *take;
+    void *ctx;   // of either
+    chunk chunk; // a copy: those beside it belong to other workers
+    // The line at hand.
+    size_t file;
+    const corpus_file *f;
+    uint32_t line, line_end; // where it begins and ends
+    uint32_t serial;
+    term_hit *hits; // in found, or `spare` when there is no room
+    term_hit *spare;
+    term_lines *lines_of; // by term
+    uint16_t n_hits;
+    bool exact, sorted, common;
+} scanner;
+
+// terms: those of `like` are not looked at. What the scanner needs lives in `a`, and is given back with it.
+void scanner_new(arena *a, scanner *s, const term_list *terms, const scanner *like, size_t worker);
+// Scans s->chunk, and shows it to s->take.
+[[nodiscard]] dep_status scanner_chunk(scanner *s, dep_err *err);
+// Its first n lines.
+scan_chunk scanner_found(const chunk *c, const found_lines *f, size_t n);
