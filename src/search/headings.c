@@ -20,9 +20,16 @@ static const struct {
     {S_INIT("htm"), FORM_HTML},     {S_INIT("xhtml"), FORM_HTML},
 };
 
+// README and NOTES are text; in a Makefile or Dockerfile, # begins a comment.
+static form form_of_name(str path, size_t slash) {
+    for (size_t i = slash == SIZE_MAX ? 0 : slash + 1; i < path.n; i++)
+        if (path.p[i] >= 'a' && path.p[i] <= 'z') return FORM_NONE;
+    return FORM_MARKDOWN;
+}
+
 static form form_of(str path) {
     size_t slash = str_rchr(path, '/'), dot = str_rchr(path, '.');
-    if (dot == SIZE_MAX || (slash != SIZE_MAX && dot < slash)) return FORM_MARKDOWN; // README, NOTES
+    if (dot == SIZE_MAX || (slash != SIZE_MAX && dot < slash)) return form_of_name(path, slash);
     str ext = str_sub(path, dot + 1, path.n);
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
         if (str_ieq(ext, forms[i].ext)) return forms[i].form;
