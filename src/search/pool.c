@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { BLOCKS = 64, FIRST = 8192 }; // kept; elements of an array at first
 
@@ -17,6 +18,30 @@ struct pool {
     size_t n, bytes, keep;
 };
 
+// Large blocks are the system's: what malloc has freed on some thread it mostly keeps.
+enum : size_t { LARGE = (size_t)1 << 20 };
+
+static pool_block *new_block(size_t n) {
+    size_t all = sizeof(pool_block) + n;
+    if (all < n) return NULL;
+    pool_block *b = NULL;
+    if (n >= LARGE) {
+        void *p = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        b = p == MAP_FAILED ? NULL : p;
+    } else {
+        b = malloc(all);
+    }
+    if (b) b->n = n;
+    return b;
+}
+
+static void free_block(pool_block *b) {
+    if (b && b->n >= LARGE)
+        munmap(b, sizeof *b + b->n);
+    else
+        free(b);
+}
+
 pool *pool_new(size_t keep) {
     pool *p = calloc(1, sizeof *p);
     if (!p) return NULL;
@@ -27,7 +52,7 @@ pool *pool_new(size_t keep) {
 
 void pool_free(pool *p) {
     if (!p) return;
-    for (size_t i = 0; i < p->n; i++) free(p->blocks[i]);
+    for (size_t i = 0; i < p->n; i++) free_block(p->blocks[i]);
     pthread_mutex_destroy(&p->lock);
     free(p);
 }
@@ -53,11 +78,7 @@ static pool_block *take_kept(pool *p, size_t n) {
 
 void *pool_take(pool *p, size_t n, size_t *got) {
     pool_block *b = p ? take_kept(p, n) : NULL;
-    if (!b) {
-        b = n < SIZE_MAX - sizeof *b ? malloc(sizeof *b + n) : NULL;
-        if (!b) return NULL;
-        b->n = n;
-    }
+    if (!b && !(b = new_block(n))) return NULL;
     if (got) *got = b->n;
     return b->bytes;
 }
@@ -74,7 +95,7 @@ void pool_give(pool *p, void *block) {
         }
         pthread_mutex_unlock(&p->lock);
     }
-    free(b);
+    free_block(b);
 }
 
 static void *source_take(void *ctx, size_t n) {
