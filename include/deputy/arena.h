@@ -19,6 +19,7 @@ typedef struct {
     void *(*alloc)(void *ctx, size_t n);
     void (*free)(void *ctx, void *p);
     void *ctx;
+    void *(*grow)(void *ctx, void *p, size_t n); // as realloc; may be NULL
 } arena_source;
 
 // A new arena from malloc; ends the process when even that fails. Release with arena_free.
@@ -32,12 +33,15 @@ void arena_free(arena *a);
 void arena_reset(arena *a);
 // Zeroed memory, aligned for any type. n = 0 gives a valid, distinct pointer.
 [[nodiscard, gnu::malloc, gnu::alloc_size(2), gnu::returns_nonnull]] void *arena_alloc(arena *a, size_t n);
-// The same, not zeroed: for bytes that are written before they are read.
+// The same, not zeroed: for bytes that are written before they are read. Those of a large block cost nothing
+// until then.
 [[nodiscard, gnu::malloc, gnu::alloc_size(2), gnu::returns_nonnull]] void *arena_bytes(arena *a, size_t n);
 // n * size with an overflow check.
 [[nodiscard, gnu::returns_nonnull]] void *arena_calloc(arena *a, size_t n, size_t size);
 // Grows p from old to n bytes, in place when it is the newest allocation; the added bytes are zero.
 [[nodiscard, gnu::returns_nonnull]] void *arena_grow(arena *a, void *p, size_t old, size_t n);
+// The same; what is added holds anything. A large block grows without a copy where the system can do that.
+[[nodiscard, gnu::returns_nonnull]] void *arena_grow_bytes(arena *a, void *p, size_t old, size_t n);
 // Calls fn(p) when the arena is freed or reset.
 void arena_defer(arena *a, void (*fn)(void *), void *p);
 // Closes the descriptor when the arena is freed; returns fd.

@@ -64,7 +64,12 @@ static void source_free(void *ctx, void *p) {
     free(p);
 }
 
-static const arena_source malloc_source = {source_malloc, source_free, NULL};
+static void *source_grow(void *ctx, void *p, size_t n) {
+    (void)ctx;
+    return realloc(p, n);
+}
+
+static const arena_source malloc_source = {source_malloc, source_free, NULL, source_grow};
 
 [[noreturn]] static void die_of_memory(void) {
     static const char msg[] = "deputy: out of memory\n";
@@ -179,22 +184,50 @@ void *arena_calloc(arena *a, size_t n, size_t size) {
     return arena_alloc(a, n * size);
 }
 
-void *arena_grow(arena *a, void *p, size_t old, size_t n) {
+// The newest allocation has a large block for itself: the system can make that longer without a copy. NULL:
+// it cannot.
+static void *grow_block(arena *a, void *p, size_t n) {
+    block *b = a->blocks;
+    if (!a->src.grow || b->cap <= ARENA_BLOCK_MAX || (char *)p != (char *)b + BLOCK_HEAD) return NULL;
+    size_t cap = n + ARENA_ALIGN + ARENA_RED_ZONE;
+    UNPOISON(p, b->cap);
+    block *now = a->src.grow(a->src.ctx, b, BLOCK_HEAD + cap);
+    if (!now) {
+        POISON((char *)p + a->last_size, b->cap - a->last_size);
+        return NULL;
+    }
+    now->cap = now->used = cap;
+    a->blocks = now;
+    a->used += n - a->last_size;
+    a->last = (char *)now + BLOCK_HEAD;
+    a->last_size = n;
+    POISON((char *)a->last + n, cap - n);
+    return a->last;
+}
+
+void *arena_grow_bytes(arena *a, void *p, size_t old, size_t n) {
     if (p && p == a->last && !a->one_each && n >= a->last_size && n <= SIZE_MAX / 2) {
         block *b = a->blocks;
         size_t at = (size_t)((char *)p - ((char *)b + BLOCK_HEAD));
         size_t want = (n + ARENA_ALIGN - 1 + (n == 0)) / ARENA_ALIGN * ARENA_ALIGN + ARENA_RED_ZONE;
         if (want <= b->cap - at) {
             UNPOISON(p, n);
-            memset((char *)p + old, 0, n - old);
             a->used += n - a->last_size;
             b->used = at + want;
             a->last_size = n;
             return p;
         }
+        void *now = grow_block(a, p, n);
+        if (now) return now;
     }
-    void *q = arena_alloc(a, n);
+    void *q = arena_bytes(a, n);
     if (p && old) memcpy(q, p, old < n ? old : n);
+    return q;
+}
+
+void *arena_grow(arena *a, void *p, size_t old, size_t n) {
+    char *q = arena_grow_bytes(a, p, old, n);
+    if (n > old) memset(q + old, 0, n - old);
     return q;
 }
 
@@ -204,7 +237,7 @@ void *vec_grow_(arena *a, void *p, size_t *cap, size_t size) {
 
 void *vec_fit_(arena *a, void *p, size_t *cap, size_t n, size_t size) {
     if (n > SIZE_MAX / 2 / size) out_of_memory(a);
-    void *q = arena_grow(a, p, *cap * size, n * size);
+    void *q = arena_grow_bytes(a, p, *cap * size, n * size);
     *cap = n;
     return q;
 }

@@ -1,4 +1,5 @@
-// pool: see the header.
+// pool: see the header. Large blocks are the system's: what malloc has freed on some thread it mostly keeps,
+// and the system makes a large block longer without a copy.
 #include "search/pool.h"
 #include <pthread.h>
 #include <stdlib.h>
@@ -6,6 +7,7 @@
 #include <sys/mman.h>
 
 enum { BLOCKS = 64, FIRST = 8192 }; // kept; elements of an array at first
+enum : size_t { LARGE = (size_t)1 << 20, LARGE_PAGES = (size_t)8 << 20 };
 
 typedef struct {
     size_t n;
@@ -18,21 +20,26 @@ struct pool {
     size_t n, bytes, keep;
 };
 
-// Large blocks are the system's: what malloc has freed on some thread it mostly keeps.
-enum : size_t { LARGE = (size_t)1 << 20 };
+// --- Blocks ---
+
+static pool_block *block_of(void *bytes) {
+    return (pool_block *)((char *)bytes - offsetof(pool_block, bytes));
+}
+
+// Fewer, larger pages: they are made and given back in less time. Where that cannot be had, nothing is lost.
+static pool_block *sized(pool_block *b, size_t n) {
+    if (!b) return NULL;
+    b->n = n;
+    if (n >= LARGE_PAGES) (void)madvise(b, sizeof *b + n, MADV_HUGEPAGE);
+    return b;
+}
 
 static pool_block *new_block(size_t n) {
     size_t all = sizeof(pool_block) + n;
     if (all < n) return NULL;
-    pool_block *b = NULL;
-    if (n >= LARGE) {
-        void *p = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        b = p == MAP_FAILED ? NULL : p;
-    } else {
-        b = malloc(all);
-    }
-    if (b) b->n = n;
-    return b;
+    if (n < LARGE) return sized(malloc(all), n);
+    void *p = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return sized(p == MAP_FAILED ? NULL : p, n);
 }
 
 static void free_block(pool_block *b) {
@@ -41,6 +48,16 @@ static void free_block(pool_block *b) {
     else
         free(b);
 }
+
+// A large one, longer; NULL: there is no memory, or it is none.
+static pool_block *longer(pool_block *b, size_t n) {
+    size_t all = sizeof *b + n;
+    if (b->n < LARGE || n < b->n || all < n) return NULL;
+    void *p = mremap(b, sizeof *b + b->n, all, MREMAP_MAYMOVE);
+    return sized(p == MAP_FAILED ? NULL : p, n);
+}
+
+// --- The pool ---
 
 pool *pool_new(size_t keep) {
     pool *p = calloc(1, sizeof *p);
@@ -85,7 +102,7 @@ void *pool_take(pool *p, size_t n, size_t *got) {
 
 void pool_give(pool *p, void *block) {
     if (!block) return;
-    pool_block *b = (pool_block *)((char *)block - offsetof(pool_block, bytes));
+    pool_block *b = block_of(block);
     if (p) {
         pthread_mutex_lock(&p->lock);
         if (p->n < BLOCKS && b->n <= p->keep - p->bytes) {
@@ -106,15 +123,28 @@ static void source_give(void *ctx, void *block) {
     pool_give(ctx, block);
 }
 
+static void *source_grow(void *ctx, void *block, size_t n) {
+    (void)ctx;
+    pool_block *b = longer(block_of(block), n);
+    return b ? b->bytes : NULL;
+}
+
 arena_source pool_source(pool *p) {
-    return (arena_source){source_take, source_give, p};
+    return (arena_source){source_take, source_give, p, source_grow};
 }
 
 bool pool_grow(pool *p, void **block, size_t *cap, size_t need, size_t used, size_t size) {
     if (need <= *cap) return true;
     size_t more = *cap ? *cap * 2 : FIRST, got;
     if (more < need) more = need;
-    void *now = more <= SIZE_MAX / size ? pool_take(p, more * size, &got) : NULL;
+    if (more > SIZE_MAX / size) return false;
+    void *now = *block ? source_grow(p, *block, more * size) : NULL;
+    if (now) {
+        *block = now;
+        *cap = more;
+        return true;
+    }
+    now = pool_take(p, more * size, &got);
     if (!now) return false;
     if (used) memcpy(now, *block, used * size);
     pool_give(p, *block);
