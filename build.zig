@@ -30,6 +30,7 @@ const core_files = [_][]const u8{
     "base/lock.c",
     "base/log.c",
     "base/path.c",
+    "base/sort.c",
     "base/spawn.c",
     "base/str.c",
     "base/thread.c",

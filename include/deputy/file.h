@@ -10,6 +10,7 @@
 #pragma once
 #include <deputy/arena.h>
 #include <deputy/err.h>
+#include <deputy/stop.h>
 #include <deputy/str.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -54,10 +55,10 @@ bool file_has_openat2(void);
 // there, within max. As all readers here: a NUL byte follows the text, uncounted, and an allocation that
 // fails returns NOMEM.
 [[nodiscard]] dep_status file_read_fd(arena *a, int fd, size_t max, bool head, str *ret, dep_err *err);
-// The same, of a file whose size is known. waited: set when it had to be waited for, because it was not in
-// memory; may be NULL.
+// The same, of a file whose size is known, until it is stopped: CANCELLED. waited: set when it had to be
+// waited for, because it was not in memory; may be NULL.
 [[nodiscard]] dep_status file_read_sized(arena *a, int fd, size_t size, size_t max, bool head, bool *waited,
-                                         str *ret, dep_err *err);
+                                         stop_sign *s, str *ret, dep_err *err);
 // Open, read, close. st may be NULL.
 [[nodiscard]] dep_status file_read_at(arena *a, int dir, str path, file_links links, size_t max, str *ret,
                                       struct stat *st, dep_err *err);
@@ -84,6 +85,9 @@ typedef VEC(dir_entry) dir_entries;
 // The entries of an open directory but . and .., sorted by name bytes. At most max (LIMIT above). dir keeps
 // its position and may be O_PATH. Any byte but NUL and '/' may be in a name.
 [[nodiscard]] dep_status dir_list(arena *a, int dir, size_t max, dir_entries *ret, dep_err *err);
+// The same, until it is stopped: CANCELLED.
+[[nodiscard]] dep_status dir_list_until(arena *a, int dir, size_t max, stop_sign *s, dir_entries *ret,
+                                        dep_err *err);
 
 // An exclusive or shared lock on dir/name (created 0600, never replaced, no links). Waits at most timeout_ms
 // (0: one try, BUSY; also BUSY after the wait). Released by closing the descriptor or by the process's death.

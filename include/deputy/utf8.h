@@ -4,6 +4,7 @@
 #pragma once
 #include <deputy/arena.h>
 #include <deputy/buf.h>
+#include <deputy/stop.h>
 #include <deputy/str.h>
 
 enum : uint32_t { UTF8_BAD = 0xFFFFFFFFu };
@@ -20,6 +21,9 @@ static inline bool utf8_valid(str s) {
 }
 // A valid copy: each invalid byte becomes U+FFFD. Returns s itself when it is valid.
 str utf8_repair(arena *a, str s);
+// The two of them, until they are stopped: what they return means nothing then.
+size_t utf8_invalid_until(str s, stop_sign *stop);
+str utf8_repair_until(arena *a, str s, stop_sign *stop);
 size_t utf8_count(str s); // code points
 // Columns on a terminal: 0 for combining and invisible ones, 2 for wide ones; a tab counts 1.
 size_t utf8_width(str s);
@@ -45,8 +49,8 @@ typedef struct {
 } utf8_piece;
 typedef VEC(utf8_piece) utf8_pieces;
 // utf8_fold of a well-formed text, telling these pieces (may be NULL). Line feeds in a piece are as many on
-// both sides.
-str utf8_fold_pieces(arena *a, str s, utf8_pieces *pieces);
+// both sides. When it is stopped, what it returns is a part.
+str utf8_fold_pieces(arena *a, str s, utf8_pieces *pieces, stop_sign *stop);
 
 // General properties of one code point.
 bool utf8_is_letter(uint32_t cp);  // L*
@@ -117,6 +121,9 @@ typedef struct {
 // stays text unless NULs are among the first 8 KiB. UTF-8 input is not copied. Errors: INVALID for a declared
 // name that is unknown, or that this system's iconv lacks.
 [[nodiscard]] dep_status decode_text(arena *a, str bytes, str declared, decoded *ret, dep_err *err);
+// The same, until it is stopped: CANCELLED.
+[[nodiscard]] dep_status decode_text_until(arena *a, str bytes, str declared, stop_sign *stop, decoded *ret,
+                                           dep_err *err);
 bool decode_known_encoding(str name);
 // Is the library that tells legacy encodings apart there? Without it they are taken for GB18030 or
 // windows-1252.

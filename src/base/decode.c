@@ -11,6 +11,10 @@
 enum : size_t {
     NUL_WINDOW = (size_t)8 << 10,      // NULs in here mean: no text
     DETECT_WINDOW = (size_t)128 << 10, // bytes that the detection reads
+    DETECT_PART = (size_t)8 << 10,     // of it, between two questions whether to stop
+    ICONV_PART = (size_t)64 << 10,     // that iconv converts at a time
+    ICONV_WORK = 4,                    // what a byte of it costs
+    UNIT_WORK = 8,                     // what one character costs, in bytes that are only copied
     WEAK_EVIDENCE = 6,                 // fewer bytes beyond ASCII do not tell the Latin encodings apart
 };
 
@@ -89,13 +93,22 @@ bool decode_known_encoding(str name) {
 
 // --- One function a method: bytes in, UTF-8 out, number of places where something was lost. ---
 
-static str from_utf16(arena *a, str bytes, bool big, size_t *lost) {
-    buf out = buf_new(a, bytes.n * 2 + 8);
+// A buffer with room for all that there may be: memory that is not written costs nothing.
+static buf room_for(arena *a, size_t n) {
+    buf b = buf_new(a, n + 8);
+    b.cap = n + 8;
+    b.p = arena_bytes(a, b.cap);
+    return b;
+}
+
+static str from_utf16(arena *a, str bytes, bool big, stop_sign *stop, size_t *lost) {
+    buf out = room_for(a, bytes.n / 2 * 3 + 3);
     const unsigned char *p = (const unsigned char *)bytes.p;
     uint32_t high = 0;
     for (size_t i = 0; i + 1 < bytes.n; i += 2) {
         uint32_t u = big ? (uint32_t)p[i] << 8 | p[i + 1] : (uint32_t)p[i + 1] << 8 | p[i];
         bool low = u >= 0xDC00 && u <= 0xDFFF;
+        if (stop_after(stop, UNIT_WORK)) break;
         if (high && low) {
             utf8_put(&out, 0x10000 + ((high - 0xD800) << 10) + (u - 0xDC00));
             high = 0;
@@ -115,8 +128,8 @@ static str from_utf16(arena *a, str bytes, bool big, size_t *lost) {
     return buf_str(&out);
 }
 
-static str from_utf32(arena *a, str bytes, bool big, size_t *lost) {
-    buf out = buf_new(a, bytes.n + 8);
+static str from_utf32(arena *a, str bytes, bool big, stop_sign *stop, size_t *lost) {
+    buf out = room_for(a, bytes.n + 3);
     const unsigned char *p = (const unsigned char *)bytes.p;
     size_t whole = bytes.n / 4 * 4;
     for (size_t i = 0; i < whole; i += 4) {
@@ -125,6 +138,7 @@ static str from_utf32(arena *a, str bytes, bool big, size_t *lost) {
         uint32_t cp = big ? __builtin_bswap32(le) : le;
         if (cp > 0x10FFFF || (cp >= 0xD800 && cp <= 0xDFFF)) (*lost)++;
         utf8_put(&out, cp);
+        if (stop_after(stop, UNIT_WORK)) break;
     }
     if (whole < bytes.n) {
         utf8_put(&out, UTF8_REPLACEMENT);
@@ -133,20 +147,27 @@ static str from_utf32(arena *a, str bytes, bool big, size_t *lost) {
     return buf_str(&out);
 }
 
-static str from_win1252(arena *a, str bytes, size_t *lost) {
+static size_t bytes_beyond_ascii(str s) {
+    size_t n = 0;
+    for (size_t i = 0; i < s.n; i++) n += (unsigned char)s.p[i] >= 0x80;
+    return n;
+}
+
+static str from_win1252(arena *a, str bytes, stop_sign *stop, size_t *lost) {
     static const uint16_t c1[32] = {
         0x20AC, 0xFFFD, 0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021, 0x02C6, 0x2030, 0x0160,
         0x2039, 0x0152, 0xFFFD, 0x017D, 0xFFFD, 0xFFFD, 0x2018, 0x2019, 0x201C, 0x201D, 0x2022,
         0x2013, 0x2014, 0x02DC, 0x2122, 0x0161, 0x203A, 0x0153, 0xFFFD, 0x017E, 0x0178,
     };
-    buf out = buf_new(a, bytes.n * 3 + 8);
+    buf out = room_for(a, bytes.n + 2 * bytes_beyond_ascii(bytes));
     for (size_t i = 0; i < bytes.n; i++) {
-        size_t run = utf8_ascii_run(bytes, i);
+        size_t run = utf8_ascii_run(str_sub(bytes, 0, i + STOP_EACH), i);
+        if (stop_after(stop, run + UNIT_WORK)) break;
         buf_add(&out, str_n(bytes.p + i, run));
         i += run;
         if (i == bytes.n) break;
         unsigned char c = (unsigned char)bytes.p[i];
-        uint32_t cp = c < 0xA0 ? c1[c - 0x80] : c;
+        uint32_t cp = c < 0x80 ? c : c < 0xA0 ? c1[c - 0x80] : c;
         *lost += cp == UTF8_REPLACEMENT;
         utf8_put(&out, cp);
     }
@@ -154,17 +175,20 @@ static str from_win1252(arena *a, str bytes, size_t *lost) {
 }
 
 // Converts into dst, which holds enough, or only measures when dst is NULL. Returns the length.
-static size_t run_iconv(iconv_t cd, str bytes, char *dst, size_t cap, size_t *lost) {
+static size_t run_iconv(iconv_t cd, str bytes, char *dst, size_t cap, stop_sign *stop, size_t *lost) {
     char scratch[4096];
     char *in = (char *)bytes.p;
-    size_t left = bytes.n, n = 0;
+    size_t left = bytes.n, n = 0, work = 0;
     iconv(cd, nullptr, nullptr, nullptr, nullptr);
     *lost = 0;
-    for (bool flushed = false; !flushed;) {
+    for (bool flushed = false; !flushed && !stop_after(stop, work * ICONV_WORK + UNIT_WORK);) {
         char *out = dst ? dst + n : scratch;
         size_t room = dst ? cap - n : sizeof scratch, had = room, before = left;
         bool flush = left == 0;
-        size_t rc = iconv(cd, flush ? nullptr : &in, flush ? nullptr : &left, &out, &room);
+        size_t some = left < ICONV_PART ? left : ICONV_PART, part = some;
+        size_t rc = iconv(cd, flush ? nullptr : &in, flush ? nullptr : &part, &out, &room);
+        work = some - part;
+        left -= work;
         n += had - room;
         if (rc != (size_t)-1) {
             flushed = flush;
@@ -174,6 +198,7 @@ static size_t run_iconv(iconv_t cd, str bytes, char *dst, size_t cap, size_t *lo
             if (had == room && before == left) break; // cannot go on
             continue;
         }
+        if (errno == EINVAL && part < left && before != left) continue; // the rest of it comes with the next
         if (flush) break;
         // One replacement for a byte that means nothing, one for a sequence that the end cuts short.
         size_t skip = errno == EINVAL ? left : 1;
@@ -187,15 +212,15 @@ static size_t run_iconv(iconv_t cd, str bytes, char *dst, size_t cap, size_t *lo
 }
 
 // False when this system's iconv does not know the encoding.
-static bool from_iconv(arena *a, str bytes, const char *name, str *ret, size_t *lost) {
+static bool from_iconv(arena *a, str bytes, const char *name, stop_sign *stop, str *ret, size_t *lost) {
     iconv_t cd = iconv_open("UTF-8", name);
     if (cd == (iconv_t)-1) return false;
-    size_t n = run_iconv(cd, bytes, nullptr, 0, lost);
+    size_t n = run_iconv(cd, bytes, nullptr, 0, stop, lost);
     iconv_close(cd);
-    char *dst = arena_alloc(a, n + 1);
+    char *dst = arena_bytes(a, n + 1);
     cd = iconv_open("UTF-8", name);
     if (cd == (iconv_t)-1) return false;
-    size_t written = run_iconv(cd, bytes, dst, n, lost);
+    size_t written = run_iconv(cd, bytes, dst, n, stop, lost);
     iconv_close(cd);
     *ret = str_n(dst, written < n ? written : n);
     return true;
@@ -205,21 +230,21 @@ static str without_bom(str s) {
     return str_starts(s, S("\xEF\xBB\xBF")) ? str_sub(s, 3, s.n) : s;
 }
 
-static bool convert(arena *a, str bytes, const encoding *e, decoded *ret, size_t *lost) {
+static bool convert(arena *a, str bytes, const encoding *e, stop_sign *stop, decoded *ret, size_t *lost) {
     *lost = 0;
     str text = bytes;
     switch (e->how) {
     case BY_UTF8:
-        *lost = utf8_invalid_at(bytes) != SIZE_MAX;
-        text = utf8_repair(a, bytes);
+        text = utf8_repair_until(a, bytes, stop);
+        *lost = text.p != bytes.p;
         break;
-    case BY_UTF16: text = from_utf16(a, bytes, e->traits & BIG, lost); break;
-    case BY_UTF32: text = from_utf32(a, bytes, e->traits & BIG, lost); break;
-    case BY_WIN1252: text = from_win1252(a, bytes, lost); break;
+    case BY_UTF16: text = from_utf16(a, bytes, e->traits & BIG, stop, lost); break;
+    case BY_UTF32: text = from_utf32(a, bytes, e->traits & BIG, stop, lost); break;
+    case BY_WIN1252: text = from_win1252(a, bytes, stop, lost); break;
     case BY_ICONV:
-        if (!from_iconv(a, bytes, e->iconv, &text, lost)) return false;
+        if (!from_iconv(a, bytes, e->iconv, stop, &text, lost)) return false;
         // What a decoder made must be valid whatever it is.
-        text = utf8_repair(a, text);
+        text = utf8_repair_until(a, text, stop);
         break;
     }
     *ret = (decoded){.text = without_bom(text), .encoding = e->name, .lossy = *lost > 0};
@@ -238,10 +263,12 @@ static const encoding *by_bom(str b) {
 
 // UTF-8 with some damage: at least as many good sequences as bad bytes. In text of another encoding good ones
 // are chance.
-static bool mostly_utf8(str bytes) {
+static bool mostly_utf8(str bytes, stop_sign *stop) {
     size_t good = 0, bad = 0;
     for (size_t i = 0; i < bytes.n;) {
-        i += utf8_ascii_run(bytes, i);
+        size_t run = utf8_ascii_run(bytes, i);
+        if (stop_after(stop, run / 8 + UNIT_WORK)) break;
+        i += run;
         if (i == bytes.n) break;
         // What a cut sequence leaves behind counts once.
         bool lead = (unsigned char)bytes.p[i] >= 0xC2;
@@ -273,12 +300,6 @@ static bool sparse_gb(str bytes) {
     return ideographs >= 2;
 }
 
-static size_t bytes_beyond_ascii(str s) {
-    size_t n = 0;
-    for (size_t i = 0; i < s.n; i++) n += (unsigned char)s.p[i] >= 0x80;
-    return n;
-}
-
 // uchardet is C++ and brings its runtime along, so it is loaded by the first file that needs it and not by
 // every start.
 typedef struct {
@@ -305,13 +326,20 @@ bool decode_can_detect(void) {
     return detector_open(&(detector){0});
 }
 
-static const encoding *ask_uchardet(str window) {
+static const encoding *ask_uchardet(str window, stop_sign *stop) {
     detector d;
     if (!detector_open(&d)) return nullptr;
     uchardet_t u = d.make();
     if (!u) return nullptr;
     const encoding *e = nullptr;
-    if (d.feed(u, window.p, window.n) == 0) {
+    bool fed = true;
+    while (fed && window.n && !stop_said(stop)) {
+        str part = str_sub(window, 0, DETECT_PART);
+        fed = d.feed(u, part.p, part.n) == 0;
+        window = str_sub(window, part.n, window.n);
+        (void)stop_ask(stop);
+    }
+    if (fed) {
         d.end(u);
         e = find_encoding(str_z(d.charset(u)));
     }
@@ -319,12 +347,12 @@ static const encoding *ask_uchardet(str window) {
     return e;
 }
 
-static const encoding *detect(str bytes) {
+static const encoding *detect(str bytes, stop_sign *stop) {
     size_t first = utf8_ascii_run(bytes, 0);
     str window = str_sub(bytes, first > 256 ? first - 256 : 0, bytes.n);
     window = str_sub(window, 0, DETECT_WINDOW);
 
-    const encoding *e = ask_uchardet(window);
+    const encoding *e = ask_uchardet(window, stop);
     if ((!e || !(e->traits & PAIRS)) && sparse_gb(window)) return find_encoding(S("GB18030"));
     bool unicode = e && e->how <= BY_UTF32; // already excluded: it would be valid, or have a BOM
     if (!e || unicode || ((e->traits & WEAK) && bytes_beyond_ascii(window) < WEAK_EVIDENCE))
@@ -337,7 +365,7 @@ static bool looks_binary(str bytes) {
     return head.n && memchr(head.p, 0, head.n) != nullptr;
 }
 
-dep_status decode_text(arena *a, str bytes, str declared, decoded *ret, dep_err *err) {
+static dep_status decode(arena *a, str bytes, str declared, stop_sign *stop, decoded *ret, dep_err *err) {
     const encoding *bom = by_bom(bytes);
     size_t lost;
     if (declared.n) {
@@ -345,22 +373,34 @@ dep_status decode_text(arena *a, str bytes, str declared, decoded *ret, dep_err 
         if (!e) return err_set(err, DEP_ERR_INVALID, "unknown encoding \"%.40s\"", str_cz(a, declared));
         // A name without byte order leaves it to the mark.
         if (bom && bom->how == e->how) e = bom;
-        if (!convert(a, bytes, e, ret, &lost))
+        if (!convert(a, bytes, e, stop, ret, &lost))
             return err_set(err, DEP_ERR_INVALID, "this system cannot convert from %s", e->name);
         return DEP_OK;
     }
-    if (bom && convert(a, bytes, bom, ret, &lost)) return DEP_OK;
+    if (bom && convert(a, bytes, bom, stop, ret, &lost)) return DEP_OK;
     if (looks_binary(bytes)) {
         *ret = (decoded){.encoding = "binary", .binary = true};
         return DEP_OK;
     }
-    if (utf8_valid(bytes)) {
+    if (utf8_invalid_until(bytes, stop) == SIZE_MAX) {
         *ret = (decoded){.text = bytes, .encoding = "UTF-8"};
         return DEP_OK;
     }
-    const encoding *e = mostly_utf8(bytes) ? find_encoding(S("UTF-8")) : detect(bytes);
-    if (!convert(a, bytes, e, ret, &lost) || (e->how == BY_ICONV && lost > bytes_beyond_ascii(bytes) / 4))
-        convert(a, bytes, find_encoding(S("windows-1252")), ret, &lost);
+    bool utf8 = mostly_utf8(bytes, stop);
+    if (stop_said(stop)) return DEP_OK;
+    const encoding *e = utf8 ? find_encoding(S("UTF-8")) : detect(bytes, stop);
+    if (!convert(a, bytes, e, stop, ret, &lost) ||
+        (e->how == BY_ICONV && lost > bytes_beyond_ascii(bytes) / 4))
+        convert(a, bytes, find_encoding(S("windows-1252")), stop, ret, &lost);
     ret->assumed = true;
     return DEP_OK;
+}
+
+dep_status decode_text_until(arena *a, str bytes, str declared, stop_sign *stop, decoded *ret, dep_err *err) {
+    dep_status status = decode(a, bytes, declared, stop, ret, err);
+    return stop_said(stop) ? err_set(err, DEP_ERR_CANCELLED, "stopped while decoding") : status;
+}
+
+dep_status decode_text(arena *a, str bytes, str declared, decoded *ret, dep_err *err) {
+    return decode_text_until(a, bytes, declared, NULL, ret, err);
 }

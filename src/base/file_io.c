@@ -4,6 +4,7 @@
 // to the half that closes it.
 #include "base/file_int.h"
 #include <deputy/arena.h>
+#include <deputy/sort.h>
 #include <deputy/sys.h>
 #include <dirent.h>
 #include <errno.h>
@@ -29,25 +30,28 @@ static ssize_t read_first(int fd, char *p, size_t n, bool *waited) {
 }
 
 static dep_status read_all(arena *a, int fd, off_t pos, size_t hint, size_t max, bool head, bool *waited,
-                           str *ret, dep_err *err) {
+                           stop_sign *s, str *ret, dep_err *err) {
     if (max > SSIZE_MAX) max = SSIZE_MAX;
     size_t cap = (hint < max ? hint : max) + 1, n = 0;
     char *p = arena_bytes(a, cap + 1); // and the NUL
     while (n <= max) {
         if (n == cap) {
             size_t more = cap < max / 2 ? cap * 2 : max + 1;
-            p = arena_grow(a, p, cap + 1, more + 1);
+            p = arena_grow_bytes(a, p, cap + 1, more + 1);
             cap = more;
         }
-        ssize_t got = pos < 0            ? read(fd, p + n, cap - n)
-                      : n == 0 && waited ? read_first(fd, p, cap, waited)
-                                         : pread(fd, p + n, cap - n, pos + (off_t)n);
+        // Somebody may want to stop it: not all at once then.
+        size_t some = s && cap - n > STOP_EACH ? STOP_EACH : cap - n;
+        ssize_t got = pos < 0            ? read(fd, p + n, some)
+                      : n == 0 && waited ? read_first(fd, p, some, waited)
+                                         : pread(fd, p + n, some, pos + (off_t)n);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return err_os(err, errno, "cannot read");
         if (got == 0) break;
         n += (size_t)got;
         // All that the file said it has, and there was room for more: this was its end.
         if (pos >= 0 && n == hint && n < cap) break;
+        if (stop_after(s, (size_t)got)) return err_set(err, DEP_ERR_CANCELLED, "stopped while reading");
     }
     if (n > max && !head) return err_set(err, DEP_ERR_LIMIT, "larger than the limit of %zu bytes", max);
     if (n > max) n = max;
@@ -63,18 +67,18 @@ dep_status file_read_fd(arena *a, int fd, size_t max, bool head, str *ret, dep_e
     size_t size = st.st_size > 0 ? (size_t)st.st_size : 0;
     if (size > max && !head)
         return err_set(err, DEP_ERR_LIMIT, "%zu bytes, over the limit of %zu", size, max);
-    return read_all(a, fd, 0, size, max, head, NULL, ret, err);
+    return read_all(a, fd, 0, size, max, head, NULL, NULL, ret, err);
 }
 
-dep_status file_read_sized(arena *a, int fd, size_t size, size_t max, bool head, bool *waited, str *ret,
-                           dep_err *err) {
+dep_status file_read_sized(arena *a, int fd, size_t size, size_t max, bool head, bool *waited, stop_sign *s,
+                           str *ret, dep_err *err) {
     ARENA_CATCH(a, err);
-    return read_all(a, fd, 0, size, max, head, waited, ret, err);
+    return read_all(a, fd, 0, size, max, head, waited, s, ret, err);
 }
 
 dep_status file_read_stream(arena *a, int fd, size_t max, str *ret, dep_err *err) {
     ARENA_CATCH(a, err);
-    return read_all(a, fd, -1, READ_FIRST, max, false, NULL, ret, err);
+    return read_all(a, fd, -1, READ_FIRST, max, false, NULL, NULL, ret, err);
 }
 
 dep_status file_read_at(arena *a, int dir, str path, file_links links, size_t max, str *ret, struct stat *st,
@@ -217,6 +221,8 @@ dep_status file_create_at(int dir, str name, str bytes, mode_t mode, dep_err *er
 
 // --- Listing ---------------------------------------------------------------------------------------------
 
+enum : size_t { DIR_ENTRY_WORK = STOP_EACH / 64 }; // the kernel may be asked for each
+
 static int by_name(const void *x, const void *y) {
     const dir_entry *a = x, *b = y;
     return str_cmp(a->name, b->name);
@@ -228,7 +234,7 @@ static unsigned char type_of(DIR *d, const char *name) {
     return IFTODT(st.st_mode);
 }
 
-static dep_status list_caught(arena *a, DIR *d, size_t max, dir_entries *ret, dep_err *err) {
+static dep_status list_caught(arena *a, DIR *d, size_t max, stop_sign *s, dir_entries *ret, dep_err *err) {
     ARENA_CATCH(a, err);
     dir_entries all = {0};
     for (;;) {
@@ -242,13 +248,19 @@ static dep_status list_caught(arena *a, DIR *d, size_t max, dir_entries *ret, de
         if (type == DT_UNKNOWN) continue; // gone meanwhile
         if (all.n == max) return err_set(err, DEP_ERR_LIMIT, "more than %zu entries in the directory", max);
         vec_push(a, &all, (dir_entry){.name = str_dup(a, name), .type = type});
+        if (stop_after(s, DIR_ENTRY_WORK)) break;
     }
-    if (all.n) qsort(all.p, all.n, sizeof *all.p, by_name);
+    all.p = sort_until(a, all.p, all.n, sizeof *all.p, by_name, s);
+    if (stop_said(s)) return err_set(err, DEP_ERR_CANCELLED, "stopped while listing");
     *ret = all;
     return DEP_OK;
 }
 
 dep_status dir_list(arena *a, int dir, size_t max, dir_entries *ret, dep_err *err) {
+    return dir_list_until(a, dir, max, NULL, ret, err);
+}
+
+dep_status dir_list_until(arena *a, int dir, size_t max, stop_sign *s, dir_entries *ret, dep_err *err) {
     // A description of its own: a duplicate would share the position with the caller's descriptor.
     int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) return err_os(err, errno, "cannot list the directory");
@@ -258,7 +270,7 @@ dep_status dir_list(arena *a, int dir, size_t max, dir_entries *ret, dep_err *er
         file_close(fd);
         return err_os(err, os, "cannot list the directory");
     }
-    dep_status status = list_caught(a, d, max, ret, err);
+    dep_status status = list_caught(a, d, max, s, ret, err);
     closedir(d);
     return status;
 }

@@ -111,18 +111,43 @@ size_t utf8_invalid_at(str s) {
     }
 }
 
+size_t utf8_invalid_until(str s, stop_sign *stop) {
+    for (size_t from = 0, to; from < s.n; from = to) {
+        to = utf8_floor(s, from + STOP_EACH);
+        size_t bad = utf8_invalid_at(str_sub(s, from, to));
+        if (bad != SIZE_MAX) return from + bad;
+        if (stop_after(stop, to - from)) break;
+    }
+    return SIZE_MAX;
+}
+
+static void add_until(buf *out, str s, stop_sign *stop) {
+    do {
+        str part = str_sub(s, 0, STOP_EACH);
+        buf_add(out, part);
+        s = str_sub(s, part.n, s.n);
+        if (stop_after(stop, part.n)) return;
+    } while (s.n);
+}
+
 str utf8_repair(arena *a, str s) {
-    size_t bad = utf8_invalid_at(s);
+    return utf8_repair_until(a, s, NULL);
+}
+
+str utf8_repair_until(arena *a, str s, stop_sign *stop) {
+    enum { WORK = 16 };
+    size_t bad = utf8_invalid_until(s, stop);
     if (bad == SIZE_MAX) return s;
     buf out = buf_new(a, s.n * 3);
     size_t from = 0;
     while (bad != SIZE_MAX) {
-        buf_add(&out, str_sub(s, from, from + bad));
+        add_until(&out, str_sub(s, from, from + bad), stop);
         utf8_put(&out, UTF8_REPLACEMENT);
         from += bad + 1;
-        bad = utf8_invalid_at(str_sub(s, from, s.n));
+        if (stop_after(stop, WORK)) break;
+        bad = utf8_invalid_until(str_sub(s, from, s.n), stop);
     }
-    buf_add(&out, str_sub(s, from, s.n));
+    add_until(&out, str_sub(s, from, s.n), stop);
     return buf_str(&out);
 }
 

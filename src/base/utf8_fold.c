@@ -14,6 +14,7 @@ typedef struct {
     utf8proc_option_t options;
     bool fold;
     bool valid; // the text is known to be well-formed
+    stop_sign *stop;
 } form;
 
 // Could cp, or what it decomposes to, combine with what stands before it? Marks, the second and third parts
@@ -98,7 +99,20 @@ static __m128i capitals(__m128i v) {
 }
 #endif
 
-static void copy_run(const form *f, buf *out, str run) {
+// The same in parts, with a question after each.
+static size_t runs_end(const form *f, str s, size_t i) {
+    for (;;) {
+        size_t to = s.n - i > STOP_EACH ? utf8_floor(s, i + STOP_EACH) : s.n;
+        size_t end = run_end(f, str_sub(s, 0, to), i);
+        bool more = end == to && to < s.n;
+        // What comes next may lean back on the last one.
+        if (more) end = utf8_floor(s, to - 1);
+        if (stop_after(f->stop, end - i) || !more) return end;
+        i = end;
+    }
+}
+
+static void copy_part(const form *f, buf *out, str run) {
     size_t from = out->n, i = 0;
     buf_add(out, run);
     if (!f->fold) return;
@@ -111,6 +125,14 @@ static void copy_run(const form *f, buf *out, str run) {
     }
 #endif
     for (; i < n; i++) p[i] = lower(p[i]);
+}
+
+static void copy_run(const form *f, buf *out, str run) {
+    for (; run.n > STOP_EACH; run = str_sub(run, STOP_EACH, run.n)) {
+        copy_part(f, out, str_sub(run, 0, STOP_EACH));
+        if (stop_after(f->stop, STOP_EACH)) return;
+    }
+    copy_part(f, out, run);
 }
 
 // One pass of the form over a valid text; the result is in q or, when it is long, in the arena.
@@ -178,6 +200,12 @@ static char narrow(const form *f, str s, size_t *i) {
     return f->fold && c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
 }
 
+// What a segment costs, in bytes of plain text.
+static size_t segment_work(size_t n, size_t n_to) {
+    enum { ANY = 64, EACH = 16, EACH_TO = 8, MANY = 64, MANY_EACH = 128 };
+    return ANY + (n <= 3 ? 0 : n > MANY ? MANY_EACH : EACH) * n + EACH_TO * n_to;
+}
+
 static bool has_upper(str s) {
     size_t i = 0;
 #if defined(__x86_64__)
@@ -190,14 +218,14 @@ static bool has_upper(str s) {
 }
 
 static str apply(const form *f, str s, utf8_pieces *pieces) {
-    size_t end = run_end(f, s, 0);
+    size_t end = runs_end(f, s, 0);
     if (end == s.n && !(f->fold && has_upper(s))) return s;
     buf out = buf_new(f->a, SIZE_MAX / 4);
     out.cap = s.n + s.n / 8 + 16; // most texts keep their size: one block instead of doubling
     out.p = arena_bytes(f->a, out.cap);
     for (size_t i = 0;;) {
         copy_run(f, &out, str_sub(s, i, end));
-        if (end == s.n) break;
+        if (end == s.n || stop_said(f->stop)) break;
         i = end;
         size_t from = out.n;
         char c = narrow(f, s, &i);
@@ -207,7 +235,8 @@ static str apply(const form *f, str s, utf8_pieces *pieces) {
             i = add_segment(f, &out, s, end);
         if (pieces)
             vec_push(f->a, pieces, (utf8_piece){.from = end, .n = i - end, .to = from, .n_to = out.n - from});
-        end = run_end(f, s, i);
+        (void)stop_after(f->stop, segment_work(i - end, out.n - from));
+        end = runs_end(f, s, i);
     }
     return buf_str(&out);
 }
@@ -222,11 +251,12 @@ str utf8_nfkc(arena *a, str s) {
     return apply(&f, s, NULL);
 }
 
-str utf8_fold_pieces(arena *a, str s, utf8_pieces *pieces) {
+str utf8_fold_pieces(arena *a, str s, utf8_pieces *pieces, stop_sign *stop) {
     form f = {.a = a,
               .options = UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT | UTF8PROC_CASEFOLD,
               .fold = true,
-              .valid = true};
+              .valid = true,
+              .stop = stop};
     return apply(&f, s, pieces);
 }
 

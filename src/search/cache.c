@@ -282,8 +282,10 @@ static dep_status walk_all(search_cache *c, entry *e, const search_space *space,
 // Files that others may change without a word of it, directories behind links, and links to nothing.
 static bool unwatched_same(const search_space *space, const corpus_data *d) {
     struct stat st;
+    stop_sign asks = {.ask = space->cancelled, .ctx = space->ctx};
     for (size_t i = 0; d->n_unwatched && i < d->n_tracks; i++) {
         const corpus_track *t = &d->tracks[i];
+        if (stop_after(&asks, STOP_ITEM)) return false; // a walk is stopped at once
         if (!t->linked && !t->several) continue;
         if (file_stat_at(space->root, t->path, t->linked ? FILE_LINKS_INSIDE : FILE_NO_LINKS, &st, NULL) !=
             DEP_OK)
@@ -310,11 +312,12 @@ static bool unwatched_same(const search_space *space, const corpus_data *d) {
 // a walk.
 static bool still_allowed(const search_space *space, const corpus_data *d) {
     if (!space->refuse) return true;
+    stop_sign asks = {.ask = space->cancelled, .ctx = space->ctx};
     for (size_t i = 0; i < d->cuts.n; i++)
         if (d->cuts.p[i].wide && !d->cuts.p[i].loses) return false;
     for (size_t i = 0; i < d->n_tracks; i++) {
         const corpus_track *t = &d->tracks[i];
-        if (t->refused || t->linked) return false;
+        if (t->refused || t->linked || stop_after(&asks, STOP_ITEM * 4)) return false;
         if (!t->sig.ino) continue;
         struct stat st = {.st_dev = t->sig.dev,
                           .st_ino = t->sig.ino,

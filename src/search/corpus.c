@@ -248,10 +248,11 @@ static dep_status fill(loader *l, corpus_names *names, const search_limits *limi
         TRY(walk(l, limits, watch, err));
     const pipe_taker *taker = NULL;
     if (reader && reader->begin) TRY(reader->begin(reader->ctx, l->candidates.n, &taker, err));
-    TRY(pipe_new(l->scratch, l->candidates.n, &l->slabs, l->pairs, taker, &l->pipe, err));
+    TRY(pipe_new(l->scratch, l->candidates.n, &l->slabs, l->pairs, taker, &l->stop, &l->pipe, err));
     if (!l->cancelled) (void)loader_load_all(l);
     loader_drain(l);
     TRY(l->fault);
+    if (stop_said(&l->stop)) loader_stopped(l);
     return finish(l, names, ret, err);
 }
 
@@ -283,6 +284,7 @@ static dep_status load_caught_turn(const load_order *o, corpus_data **ret, dep_e
                   .space = o->space,
                   .old = o->old,
                   .judged = o->judged,
+                  .stop = {.ask = o->space->cancelled, .ctx = o->space->ctx},
                   .err = err};
     arena_defer(o->scratch, release_loader, l);
     return o->track ? reload(l, o, ret, err) : fill(l, o->names, o->limits, o->watch, o->reader, ret, err);
@@ -403,12 +405,12 @@ static dep_status reload(loader *l, const load_order *o, corpus_data **ret, dep_
     l->excludes = NEW_N(l->scratch, walk_exclude *, space->n_sources);
     if (old->tail && !slab_list_add(&l->slabs, slab_take(old->tail)))
         return err_set(err, DEP_ERR_NOMEM, "out of memory");
-    TRY(pipe_new(l->scratch, 1, &l->slabs, l->pairs, NULL, &l->pipe, err));
+    TRY(pipe_new(l->scratch, 1, &l->slabs, l->pairs, NULL, &l->stop, &l->pipe, err));
     if (old->cost > max_bytes) return DEP_OK;
     l->left = max_bytes - old->cost;
     bool fits = loader_load(l, l->candidates.p, true);
     loader_drain(l);
-    if (!fits) return DEP_OK;
+    if (!fits || stop_said(&l->stop)) return DEP_OK;
     TRY(l->fault);
     if (l->files.n != 1 || l->cuts.n || l->tracks[0].several || l->tracks[0].linked) return DEP_OK;
     return replace(l, old, track, ret, err);

@@ -12,6 +12,7 @@ enum {
 typedef struct {
     crew *c;
     size_t number;
+    stop_sign stop;
     pthread_t thread;
     arena *a;
     dep_status fault;
@@ -85,6 +86,11 @@ static void end(void *ctx) {
     pthread_mutex_destroy(&c->lock);
 }
 
+static bool ask_worker(void *ctx) {
+    worker *w = ctx;
+    return crew_stops(w->c, w->number);
+}
+
 crew *crew_new(arena *a, pool *p, size_t most, bool (*ask)(void *ctx), void *ctx) {
     crew *c = NEW(a, crew);
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -105,6 +111,7 @@ crew *crew_new(arena *a, pool *p, size_t most, bool (*ask)(void *ctx), void *ctx
     arena_source source = pool_source(p);
     for (size_t i = 0; i < c->most; i++) {
         c->workers[i] = (worker){.c = c, .number = i, .a = arena_new_from(&source, false)};
+        c->workers[i].stop = (stop_sign){.ask = ask_worker, .ctx = &c->workers[i]};
         // As the caller's arena would end when there is not even so much.
         if (!c->workers[i].a) c->workers[i].a = arena_new();
     }
@@ -128,6 +135,10 @@ bool crew_stops(crew *c, size_t number) {
     bool stop = number == 0 && c->ask && c->ask(c->ask_ctx);
     if (stop) atomic_store(&c->stop, true);
     return stop;
+}
+
+stop_sign *crew_stop(crew *c, size_t number) {
+    return &c->workers[number].stop;
 }
 
 bool crew_stopped(const crew *c) {

@@ -2,6 +2,7 @@
 // one. Knows nothing of searching.
 #pragma once
 #include "search/pool.h"
+#include <deputy/stop.h>
 
 enum { CREW_MOST = 8 };
 
@@ -23,3 +24,5 @@ typedef dep_status crew_job(void *ctx, size_t worker, size_t i, dep_err *err);
 // For a job, now and then: true when it should return early. It stays true.
 bool crew_stops(crew *c, size_t worker);
 bool crew_stopped(const crew *c);
+// The same question as a value, for work that says how much it has done.
+stop_sign *crew_stop(crew *c, size_t worker);

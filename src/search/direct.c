@@ -22,8 +22,9 @@ typedef struct {
     file_name *names;
     size_t n; // so far
     size_t admitted;
-    arena *keep; // used by the thread that folds
-    texts texts; // of the lines found
+    arena *keep;          // used by the thread that folds
+    stop_sign asks, *now; // the caller's; that of the thread that is at work
+    texts texts;          // of the lines found
     pipe_taker taker;
 } direct;
 
@@ -96,8 +97,9 @@ static dep_status take_caught_keep(direct *d, pipe_job *jobs, size_t n, dep_err 
     return take_files(d, jobs, n, err);
 }
 
-static dep_status take_caught(void *ctx, pipe_job *jobs, size_t n, dep_err *err) {
+static dep_status take_caught(void *ctx, pipe_job *jobs, size_t n, stop_sign *stop, dep_err *err) {
     direct *d = ctx;
+    d->now = stop;
     arena *worker = crew_arena(d->crew, 0);
     ARENA_CATCH(worker, err);
     return take_caught_keep(d, jobs, n, err);
@@ -127,7 +129,10 @@ static dep_status read_all(direct *d, corpus_data **ret, dep_err *err) {
     corpus_reader reader = {.begin = begin, .ctx = d};
     d->texts = (texts){0};
     d->n = d->admitted = 0;
-    TRY(corpus_read(d->space, &d->c.limits, &reader, ret, err));
+    dep_status status = corpus_read(d->space, &d->c.limits, &reader, ret, err);
+    d->now = &d->asks;
+    TRY(status);
+    if ((*ret)->cancelled) d->asks.said = true;
     scan_stream_end(d->r.scratch, d->lines, &d->f.scan);
     rank_texts(d->f.ranking, d->texts.p);
     // Known to the thread that reads.
@@ -193,6 +198,10 @@ static void end_arena(void *p) {
     arena_free(p);
 }
 
+static bool shall_stop(void *ctx) {
+    return stop_ask(((direct *)ctx)->now);
+}
+
 // *done: false when it takes a kept corpus to tell.
 static dep_status ask(direct *d, arena *a, search_result *ret, bool *done, dep_err *err) {
     const search_space *space = d->space;
@@ -200,7 +209,7 @@ static dep_status ask(direct *d, arena *a, search_result *ret, bool *done, dep_e
     d->keep = arena_new();
     arena_defer(d->r.scratch, end_arena, d->keep);
     TRY(run_parse(&d->r, &d->f, err));
-    d->crew = crew_new(d->r.scratch, NULL, CREW_MOST, NULL, NULL);
+    d->crew = crew_new(d->r.scratch, NULL, CREW_MOST, shall_stop, d);
     d->near = near_begin(d->r.scratch, d->crew, &d->f.terms, NULL);
     uint64_t epoch = space->epoch ? space->epoch(space->ctx) : 0;
     corpus_data *data = NULL, *shown = NULL;
@@ -214,9 +223,13 @@ static dep_status ask(direct *d, arena *a, search_result *ret, bool *done, dep_e
     }
     if (!is_plain(d, data)) return DEP_OK;
     TRY(run_rank(&d->r, &d->f, err));
+    // Of lines that are shown the files would be read again.
+    if (stop_said(&d->asks)) d->f.n_ranked = 0;
     if (d->f.n_ranked) {
         TRY(read_again(d, data, &shown, err));
         arena_defer(d->r.scratch, drop, shown);
+        if (shown->cancelled) d->asks.said = true;
+        if (stop_said(&d->asks)) d->f.n_ranked = 0;
         if (!put_in_place(d, data, shown)) return DEP_OK;
     }
     if (space->epoch && space->epoch(space->ctx) != epoch) return DEP_OK;
@@ -244,7 +257,9 @@ dep_status search_directly(arena *a, const search_space *space, const search_que
     bool done = false;
     if (!space->cache && !q->source.n) {
         direct d = {.space = space, .c.limits = search_limits_default};
-        d.r = (run){.c = &d.c, .q = q, .scratch = arena_new()};
+        d.asks = (stop_sign){.ask = space->cancelled, .ctx = space->ctx};
+        d.now = &d.asks;
+        d.r = (run){.c = &d.c, .q = q, .scratch = arena_new(), .asks = &d.asks};
         dep_status status = ask(&d, a, ret, &done, err);
         arena_free(d.r.scratch);
         if (status != DEP_OK) return status;

@@ -40,6 +40,7 @@ typedef struct {
     arena *a;
     str text;
     heading_list *out;
+    stop_sign *stop;
     uint32_t open[HEADING_LEVELS + 1]; // number of the last heading of each level, 0: none
 } reader;
 
@@ -49,13 +50,16 @@ typedef struct {
     uint32_t index; // its number
 } line;
 
-// The next line; false at the end.
-static bool next_line(str text, size_t *pos, uint32_t *index, line *ret) {
-    if (*pos >= text.n) return false;
+// The next line; false at the end, or when it is stopped.
+static bool next_line(const reader *r, size_t *pos, uint32_t *index, line *ret) {
+    enum { WORK = 32 };
+    str text = r->text;
+    if (*pos >= text.n || stop_said(r->stop)) return false;
     const char *p = text.p + *pos, *end = memchr(p, '\n', text.n - *pos);
     size_t n = end ? (size_t)(end - p) : text.n - *pos;
     *ret = (line){.s = str_n(p, n), .at = (uint32_t)*pos, .index = (*index)++};
     *pos += n + 1;
+    (void)stop_after(r->stop, n + WORK);
     if (ret->s.n && ret->s.p[ret->s.n - 1] == '\r') ret->s.n--;
     return true;
 }
@@ -123,10 +127,15 @@ static int html_opens(str s, size_t i, size_t *body) {
 }
 
 // The first end of a heading from `from` on; s.n when there is none.
-static size_t html_close(str s, size_t from) {
+static size_t html_close(str s, size_t from, stop_sign *stop) {
     for (size_t i = from; i + 3 < s.n; i++) {
-        const char *p = memchr(s.p + i, '<', s.n - i - 3);
-        if (!p) break;
+        size_t some = s.n - i - 3 < STOP_EACH ? s.n - i - 3 : STOP_EACH;
+        const char *p = memchr(s.p + i, '<', some);
+        if (stop_after(stop, p ? (size_t)(p - s.p) - i + 1 : some)) break;
+        if (!p) {
+            i += some - 1;
+            continue;
+        }
         i = (size_t)(p - s.p);
         if (p[1] == '/' && low(p[2]) == 'h') return i;
     }
@@ -135,14 +144,14 @@ static size_t html_close(str s, size_t from) {
 
 // Length of the heading's text that begins at body; 0 when it does not end within reason. *close: the end
 // found last, so that a text of many openings is looked through once; 0 at first.
-static size_t html_length(str s, size_t body, size_t *close) {
-    if (*close < body) *close = html_close(s, body);
+static size_t html_length(str s, size_t body, stop_sign *stop, size_t *close) {
+    if (*close < body) *close = html_close(s, body, stop);
     return *close < s.n && *close - body + 3 < HTML_HEADING_MAX ? *close - body : 0;
 }
 
 // Where what begins at i ends, when it is something whose inside is no document: a comment, a script, a style
 // sheet.
-static size_t html_skip(str s, size_t i) {
+static size_t html_skip(str s, size_t i, stop_sign *stop) {
     static const struct {
         str open, close;
     } opaque[] = {{S_INIT("<!--"), S_INIT("-->")},
@@ -150,7 +159,7 @@ static size_t html_skip(str s, size_t i) {
                   {S_INIT("<style"), S_INIT("</style")}};
     for (size_t k = 0; k < sizeof opaque / sizeof *opaque; k++) {
         if (!tag_at(s, i, opaque[k].open)) continue;
-        for (size_t at = i + opaque[k].open.n; at < s.n; at++)
+        for (size_t at = i + opaque[k].open.n; at < s.n && !stop_after(stop, 1); at++)
             if (s.p[at] == opaque[k].close.p[0] && tag_at(s, at, opaque[k].close))
                 return at + opaque[k].close.n;
         return s.n;
@@ -159,23 +168,29 @@ static size_t html_skip(str s, size_t i) {
 }
 
 static void read_html(reader *r) {
+    enum { WORK = 16 };
     str s = r->text;
     uint32_t index = 0;
     size_t counted = 0; // lines before it are in index
     size_t close = 0;
     for (size_t i = 0; i < s.n;) {
-        const char *p = memchr(s.p + i, '<', s.n - i);
-        if (!p) return;
+        size_t some = s.n - i < STOP_EACH ? s.n - i : STOP_EACH;
+        const char *p = memchr(s.p + i, '<', some);
+        if (stop_after(r->stop, p ? (size_t)(p - s.p) - i + WORK : some)) return;
+        if (!p) {
+            i += some;
+            continue;
+        }
         i = (size_t)(p - s.p);
-        size_t past = html_skip(s, i), body = 0;
+        size_t past = html_skip(s, i, r->stop), body = 0;
         if (past > i) {
             i = past;
             continue;
         }
         int level = html_opens(s, i, &body);
-        size_t n = level ? html_length(s, body, &close) : 0;
+        size_t n = level ? html_length(s, body, r->stop, &close) : 0;
         if (n) {
-            for (; counted < i; counted++) index += s.p[counted] == '\n';
+            for (; counted < i && !stop_after(r->stop, 1); counted++) index += s.p[counted] == '\n';
             uint32_t last = index;
             for (size_t k = i; k < body + n; k++) last += s.p[k] == '\n';
             add(r, level, index, last, s.p + body, n, true);
@@ -214,10 +229,10 @@ static size_t front_matter(reader *r, uint32_t *index) {
     uint32_t n = 0;
     line l, titled = {0};
     str title = {0};
-    if (!next_line(r->text, &pos, &n, &l)) return 0;
+    if (!next_line(r, &pos, &n, &l)) return 0;
     str mark = str_trim(l.s);
     if (!str_eq(mark, S("---")) && !str_eq(mark, S("+++"))) return 0;
-    while (next_line(r->text, &pos, &n, &l)) {
+    while (next_line(r, &pos, &n, &l)) {
         str end = str_trim(l.s);
         if (str_eq(end, mark) || (mark.p[0] == '-' && str_eq(end, S("...")))) {
             if (title.n) add(r, 1, titled.index, titled.index, title.p, title.n, false);
@@ -299,7 +314,7 @@ static void markdown_line(reader *r, markdown *m, const line *l) {
     if (s.p[i] == '<') {
         size_t body = 0, close = 0;
         int level = html_opens(s, i, &body);
-        size_t n = level ? html_length(s, body, &close) : 0;
+        size_t n = level ? html_length(s, body, r->stop, &close) : 0;
         if (n) add(r, level, l->index, l->index, s.p + body, n, true);
         return;
     }
@@ -316,7 +331,7 @@ static void read_markdown(reader *r) {
     uint32_t index = 0;
     size_t pos = front_matter(r, &index);
     line l;
-    while (next_line(r->text, &pos, &index, &l)) {
+    while (next_line(r, &pos, &index, &l)) {
         // `paragraph` also remembers lines that cannot be titles, to know that the next one continues them.
         markdown_line(r, &m, &l);
         if (!m.has_paragraph) m.paragraph = l;
@@ -360,7 +375,7 @@ static void read_rst(reader *r) {
     rst_styles styles = {0};
     rst_line above = {0}, before = {0}, now;
     uint32_t index = 0;
-    for (size_t pos = 0; next_line(r->text, &pos, &index, &now.l); above = before, before = now) {
+    for (size_t pos = 0; next_line(r, &pos, &index, &now.l); above = before, before = now) {
         str s = str_trim(now.l.s);
         char c = rule_of(now.l.s, 3);
         now.rule = c && is_punct(c) && indent_of(now.l.s) == 0 ? c : 0;
@@ -384,7 +399,7 @@ static void read_asciidoc(reader *r) {
     size_t block_n = 0;
     uint32_t index = 0;
     line l;
-    for (size_t pos = 0; next_line(r->text, &pos, &index, &l);) {
+    for (size_t pos = 0; next_line(r, &pos, &index, &l);) {
         char c = rule_of(l.s, 3);
         if (c && str_trim(l.s).n != l.s.n) c = 0; // delimiters stand alone
         bool fence = c && ((l.s.n >= 4 && memchr("-./+", c, 4)) || (l.s.n == 3 && c == '`'));
@@ -405,7 +420,7 @@ static void read_org(reader *r) {
     bool block = false;
     uint32_t index = 0;
     line l;
-    for (size_t pos = 0; next_line(r->text, &pos, &index, &l);) {
+    for (size_t pos = 0; next_line(r, &pos, &index, &l);) {
         str s = str_trim(l.s);
         if (s.n >= 2 && s.p[0] == '#' && s.p[1] == '+') {
             if (tag_at(s, 2, S("begin_"))) block = true;
@@ -417,8 +432,8 @@ static void read_org(reader *r) {
     }
 }
 
-void headings_find(arena *a, str path, str text, heading_list *ret) {
-    reader r = {.a = a, .text = text, .out = ret};
+void headings_find(arena *a, str path, str text, stop_sign *stop, heading_list *ret) {
+    reader r = {.a = a, .text = text, .out = ret, .stop = stop};
     switch (form_of(path)) {
     case FORM_MARKDOWN: read_markdown(&r); break;
     case FORM_RST: read_rst(&r); break;

@@ -4,6 +4,7 @@
 // version holds of a file that looks the same is taken over without opening it.
 #include "search/load_int.h"
 #include <deputy/file.h>
+#include <deputy/sort.h>
 #include <deputy/utf8.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -64,8 +65,9 @@ static bool is_sorted(const candidate *p, size_t n) {
 
 void loader_gather(loader *l, walk_file *files, size_t n) {
     vec_reserve(l->scratch, &l->candidates, n);
-    if (l->space->n_sources > 1 && n > 1) qsort(files, n, sizeof *files, by_path_source);
-    for (size_t i = 0; i < n; i++) {
+    if (l->space->n_sources > 1)
+        files = sort_until(l->scratch, files, n, sizeof *files, by_path_source, &l->stop);
+    for (size_t i = 0; i < n && !stop_after(&l->stop, STOP_ITEM); i++) {
         if (i == 0 || !str_eq(files[i].path, files[i - 1].path))
             vec_push(l->scratch, &l->candidates,
                      (candidate){.path = str_dup(l->names, files[i].path), .sig = files[i].sig});
@@ -73,8 +75,10 @@ void loader_gather(loader *l, walk_file *files, size_t n) {
         vec_reserve(l->scratch, &last->sources, 1);
         vec_push(l->scratch, &last->sources, files[i].source);
     }
+    l->candidates.cap = l->candidates.n;
     if (!is_sorted(l->candidates.p, l->candidates.n))
-        qsort(l->candidates.p, l->candidates.n, sizeof *l->candidates.p, by_source_path);
+        l->candidates.p = sort_until(l->scratch, l->candidates.p, l->candidates.n, sizeof *l->candidates.p,
+                                     by_source_path, &l->stop);
     vec_reserve(l->scratch, &l->files, l->candidates.n);
     l->tracks = NEW_N(l->scratch, corpus_track, l->candidates.n + 1);
     l->n_slots = 64;
@@ -245,7 +249,8 @@ static bool read_text(loader *l, const candidate *cand, int fd, size_t size, loa
     str encoding = l->space->sources[cand->sources.p[0]].encoding, bytes;
     bool waited = false;
     dep_err err = {0};
-    dep_status status = file_read_sized(l->turn, fd, size, l->max_file + 1, true, &waited, &bytes, &err);
+    dep_status status =
+        file_read_sized(l->turn, fd, size, l->max_file + 1, true, &waited, &l->stop, &bytes, &err);
     l->waits += waited;
     decoded d = {0};
     size_t read = bytes.n;
@@ -259,8 +264,9 @@ static bool read_text(loader *l, const candidate *cand, int fd, size_t size, loa
                          STR_ARG(size_text(l->turn, l->max_file))));
             bytes = whole_part(bytes, encoding);
         }
-        status = decode_text(l->turn, bytes, encoding, &d, &err);
+        status = decode_text_until(l->turn, bytes, encoding, &l->stop, &d, &err);
     }
+    if (status == DEP_ERR_CANCELLED) return false;
     if (status != DEP_OK) {
         const char *text = err.os ? strerrordesc_np(err.os) : err.msg;
         loader_cut(l, cand, true, str_fmt(l->turn, "unreadable: %s", text ? text : "unknown error"));
@@ -329,6 +335,7 @@ static void take_in(loader *l, pipe_batch *b) {
         loaded *f = &l->files.p[b->jobs[i].index];
         size_t bytes = f->file.bytes, n = b->jobs[i].file.folded.n;
         f->file = b->jobs[i].file;
+        f->whole = b->jobs[i].whole;
         f->file.bytes = bytes;
         // What folding made longer.
         if (n > f->cost) spend(l, n - f->cost);
@@ -346,6 +353,16 @@ void loader_drain(loader *l) {
     }
     for (pipe_batch *b; (b = pipe_drain(l->pipe));) take_in(l, b);
     l->turn = pipe_filling(l->pipe)->a;
+}
+
+void loader_stopped(loader *l) {
+    size_t n = 0;
+    for (vec_each(const loaded, f, &l->files))
+        if (f->whole) l->files.p[n++] = *f;
+    l->files.n = n;
+    // Their numbers are others now, and nobody takes them over.
+    for (size_t i = 0; i < l->candidates.n; i++) l->tracks[i].file = 0;
+    l->cancelled = true;
 }
 
 static void to_pipe(loader *l, const candidate *cand, str text, size_t index) {
@@ -391,7 +408,7 @@ static dep_status load_caught(loader *l, candidate *cand, bool whole, bool *fits
         note_again(l, cand, &l->files.p[s->file - 1]);
         l->track->file = (uint32_t)s->file;
     } else if (*fits) {
-        loaded f = {.cost = cost};
+        loaded f = {.cost = cost, .whole = old};
         str text = {0};
         if (old ? take_over(l, cand, old, &f) : read_text(l, cand, fd, size, &f, &text)) {
             if (old && f.file.folded.n > f.cost) f.cost = f.file.folded.n;
@@ -403,7 +420,6 @@ static dep_status load_caught(loader *l, candidate *cand, bool whole, bool *fits
             if (!old) to_pipe(l, cand, text, l->files.n - 1);
         }
         spend(l, f.cost);
-        if (!old) l->since_asked += f.cost;
     } else {
         l->track->sig = (file_sig){0};
     }
@@ -449,11 +465,7 @@ bool loader_load(loader *l, candidate *cand, bool whole) {
 
 static bool stop_asked(loader *l) {
     if (l->fault != DEP_OK) return true;
-    l->since_asked += (1 << 20) / 64;
-    if (l->since_asked < 1 << 20) return false;
-    l->since_asked = 0;
-    l->cancelled = l->space->cancelled && l->space->cancelled(l->space->ctx);
-    return l->cancelled;
+    return stop_after(&l->stop, STOP_EACH / 64);
 }
 
 // Each source first gets an equal share of the budget, so that a large one does not starve those after it;

@@ -21,6 +21,7 @@ typedef struct {
     VEC(file_name) names;
     size_t cost;
     cut_items notes; // what is to be said of its text, under each of its names
+    bool whole;      // else it was stopped before the file was there
 } loaded;
 
 typedef struct {
@@ -49,7 +50,7 @@ typedef struct {
     int dir_fd; // closed with `scratch`
     // Files that are not in memory are asked for some time before they are read.
     size_t waits, asked_for;
-    size_t since_asked; // bytes and files since cancelled() was asked
+    stop_sign stop;
     int64_t now_ms;
     bool cancelled;
     dep_status fault;
@@ -74,4 +75,6 @@ void loader_gather(loader *l, walk_file *files, size_t n);
 bool loader_load(loader *l, candidate *cand, bool whole);
 // Waits for what is still being folded.
 void loader_drain(loader *l);
+// What was stopped before it was whole is left out.
+void loader_stopped(loader *l);
 [[nodiscard]] dep_status loader_load_all(loader *l);

@@ -5,7 +5,6 @@
 // end of the word, so that one pass for both halves finds all candidates. Knows no ranking.
 #include "search/search_int.h"
 #include <deputy/utf8.h>
-#include <stdlib.h>
 
 // Of a word like one that stands somewhere, against that.
 static const double NEAR_WEIGHT = 0.8;
@@ -201,10 +200,21 @@ static candidates merge(arena *a, const near_search *all, size_t word) {
 
 // --- Adding ---
 
-static int by_count(const void *a, const void *b) {
-    const candidate *x = a, *y = b;
+static int by_count(const candidate *x, const candidate *y) {
     if (x->count != y->count) return x->count > y->count ? -1 : 1;
     return str_cmp(x->text, y->text);
+}
+
+// The commonest ones, as many as can be added, come to the front.
+static void commonest_first(candidate *p, size_t n) {
+    for (size_t k = 0; k < n && k < NEAR_WORDS_MAX; k++) {
+        size_t best = k;
+        for (size_t i = k + 1; i < n; i++)
+            if (by_count(&p[i], &p[best]) < 0) best = i;
+        candidate c = p[k];
+        p[k] = p[best];
+        p[best] = c;
+    }
 }
 
 // The commonest ones come to the front, and are counted: none when the commonest is a stop word. Then that
@@ -213,7 +223,7 @@ static size_t choose(candidates *c, uint32_t own) {
     size_t n = 0;
     for (size_t i = 0; i < c->cap; i++)
         if (c->p[i].count) c->p[n++] = c->p[i];
-    if (n > 1) qsort(c->p, n, sizeof *c->p, by_count);
+    commonest_first(c->p, n);
     if (n == 0 || c->too_many || term_is_stop_word(c->p[0].text)) return 0;
     size_t kept = 0;
     while (kept < n && kept < NEAR_WORDS_MAX && c->p[kept].count > own &&
@@ -289,6 +299,8 @@ bool near_end(arena *a, const near_search *all, const term_lines *lines, term_li
         size_t chosen = choose(&found, own);
         for (size_t i = 0; i < chosen; i++)
             append(a, terms, found.p[i].text, all->words[k].term, own ? NEAR_WEIGHT : 1);
+        if (crew_stops(all->crew, 0)) terms->n = before;
+        if (crew_stopped(all->crew)) break;
     }
     return terms->n > before;
 }

@@ -4,9 +4,13 @@
 #include "search/pool.h"
 #include <deputy/thread.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { THREAD_FILES = 64 };
+enum {
+    THREAD_FILES = 64,
+    ASK_MS = 2, // between two questions whether to stop while the thread works
+};
 enum : size_t { POOL_BYTES = (size_t)16 << 20 };
 // Of every so many bytes a part is counted: enough to tell rare pairs from common ones.
 enum { SAMPLE_EACH = 1024, SAMPLE = 128 };
@@ -19,6 +23,8 @@ struct pipeline {
     const pipe_taker *taker; // NULL: texts stay
     uint32_t *pairs;
     size_t counted;
+    stop_sign *asks, aside; // the caller's; the thread's, which looks at `stopped`
+    atomic_bool stopped;
     bool threaded, waits, end;
     pthread_t thread;
     pthread_mutex_t lock;
@@ -37,22 +43,29 @@ static void sample(pipeline *p, str folded) {
     p->counted += folded.n;
 }
 
-static void prepare(const pipeline *p, const pipe_batch *b, pipe_job *j) {
-    corpus_prepare(b->a, j->path, j->text, p->taker, &j->parts);
-    j->prepared = true;
+// Nothing that was stopped in the middle counts as prepared.
+static void prepare(const pipeline *p, const pipe_batch *b, pipe_job *j, stop_sign *stop) {
+    corpus_prepare(b->a, j->path, j->text, p->taker, stop, &j->parts);
+    j->prepared = !stop_said(stop);
 }
 
 static dep_status work_caught(pipeline *p, pipe_batch *b) {
     ARENA_CATCH(b->a, &b->err);
-    for (size_t i = 0; i < b->n; i++) {
-        pipe_job *j = &b->jobs[i];
-        if (!j->prepared) prepare(p, b, j);
-        TRY(corpus_keep(&j->parts, p->to, &j->file, &b->err));
+    stop_sign *stop = p->threaded ? &p->aside : p->asks;
+    size_t n = 0;
+    for (; n < b->n; n++) {
+        pipe_job *j = &b->jobs[n];
+        if (!j->prepared) prepare(p, b, j, stop);
+        dep_status status =
+            j->prepared ? corpus_keep(&j->parts, p->to, stop, &j->file, &b->err) : DEP_ERR_CANCELLED;
+        if (status == DEP_ERR_CANCELLED) break;
+        TRY(status);
+        j->whole = true;
         if (!p->taker) sample(p, j->file.folded);
     }
-    if (!p->taker || !b->n) return DEP_OK;
-    dep_status status = p->taker->take(p->taker->ctx, b->jobs, b->n, &b->err);
-    for (size_t i = 0; i < b->n; i++) {
+    if (!p->taker || !n) return DEP_OK;
+    dep_status status = p->taker->take(p->taker->ctx, b->jobs, n, stop, &b->err);
+    for (size_t i = 0; i < n; i++) {
         b->jobs[i].file.in = NULL;
         b->jobs[i].file.folded.p = NULL;
     }
@@ -100,8 +113,12 @@ static void pipe_end(void *ctx) {
     free(p);
 }
 
+static bool was_stopped(void *ctx) {
+    return atomic_load(&((pipeline *)ctx)->stopped);
+}
+
 dep_status pipe_new(arena *scratch, size_t files, slabs *to, uint32_t *pairs, const pipe_taker *taker,
-                    pipeline **ret, dep_err *err) {
+                    stop_sign *stop, pipeline **ret, dep_err *err) {
     pipeline *p = calloc(1, sizeof *p);
     if (!p) return err_set(err, DEP_ERR_NOMEM, "out of memory");
     p->to = to;
@@ -109,7 +126,14 @@ dep_status pipe_new(arena *scratch, size_t files, slabs *to, uint32_t *pairs, co
     p->pairs = pairs;
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->more, NULL);
-    pthread_cond_init(&p->ready, NULL);
+    p->asks = stop;
+    p->aside.ask = was_stopped;
+    p->aside.ctx = p;
+    pthread_condattr_t mono;
+    pthread_condattr_init(&mono);
+    pthread_condattr_setclock(&mono, CLOCK_MONOTONIC);
+    pthread_cond_init(&p->ready, &mono);
+    pthread_condattr_destroy(&mono);
     p->pool = pool_new(POOL_BYTES);
     bool whole = p->pool;
     arena_source source = pool_source(p->pool);
@@ -149,12 +173,25 @@ static void hand_in(pipeline *p, dep_status fault) {
     }
 }
 
+// Waits a little for the thread, and asks meanwhile. The lock is held.
+static void wait_and_ask(pipeline *p) {
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    at.tv_nsec += ASK_MS * 1000000L;
+    if (at.tv_nsec >= 1000000000L) at.tv_sec++, at.tv_nsec -= 1000000000L;
+    if (pthread_cond_timedwait(&p->ready, &p->lock, &at) == 0) return;
+    pthread_mutex_unlock(&p->lock);
+    if (stop_ask(p->asks)) atomic_store(&p->stopped, true);
+    pthread_mutex_lock(&p->lock);
+}
+
 // The oldest one that was handed in; waits until it is done.
 static pipe_batch *take(pipeline *p) {
     pipe_batch *b = &p->batches[p->taken % PIPE_BATCHES];
     if (p->threaded) {
+        if (stop_said(p->asks)) atomic_store(&p->stopped, true);
         pthread_mutex_lock(&p->lock);
-        while (p->done == p->taken) pthread_cond_wait(&p->ready, &p->lock);
+        while (p->done == p->taken) wait_and_ask(p);
         pthread_mutex_unlock(&p->lock);
     }
     p->taken++;
@@ -170,7 +207,7 @@ static dep_status help(pipeline *p) {
     pthread_mutex_lock(&p->lock);
     bool behind = p->handed - p->done >= BEHIND;
     pthread_mutex_unlock(&p->lock);
-    for (size_t i = 0; i < b->n && behind; i++) prepare(p, b, &b->jobs[i]);
+    for (size_t i = 0; i < b->n && behind && !stop_said(p->asks); i++) prepare(p, b, &b->jobs[i], p->asks);
     return DEP_OK;
 }
 

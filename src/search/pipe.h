@@ -13,6 +13,7 @@ typedef struct {
     corpus_parts parts;
     bool prepared;
     corpus_file file;
+    bool whole; // false: it was stopped before the file was there
 } pipe_job;
 
 typedef struct {
@@ -26,16 +27,17 @@ typedef struct {
 // Who takes what has been kept of some files, on the pipe's thread, under ARENA_CATCH of the batch's arena.
 // The texts are gone afterwards, so that memory for one batch is enough; what is to stay is copied.
 typedef struct {
-    dep_status (*take)(void *ctx, pipe_job *jobs, size_t n, dep_err *err);
+    dep_status (*take)(void *ctx, pipe_job *jobs, size_t n, stop_sign *stop, dep_err *err);
     void *ctx;
 } pipe_taker;
 
 typedef struct pipeline pipeline;
 // Ends, and gives back what it has, with `scratch`. slabs and pairs are the pipeline's until pipe_drain has
 // given the last batch. Starts no thread when `files` are few.
-// taker: NULL, or as above; files then have no originals.
+// taker: NULL, or as above; files then have no originals. stop: asked by the caller's thread alone, also
+// while it waits.
 [[nodiscard]] dep_status pipe_new(arena *scratch, size_t files, slabs *to, uint32_t *pairs,
-                                  const pipe_taker *taker, pipeline **ret, dep_err *err);
+                                  const pipe_taker *taker, stop_sign *stop, pipeline **ret, dep_err *err);
 // The batch that is being filled.
 pipe_batch *pipe_filling(pipeline *p);
 // Hands it in and begins another. NULL, or the oldest one, which has come out: it must be taken in before the

@@ -3,13 +3,16 @@
 // seen so far. The order is the same however many threads work on it. Knows lines, sections and scores; how
 // a score comes about is score.c's.
 #include "search/rank_int.h"
-#include <stdlib.h>
+#include <deputy/sort.h>
 
 enum {
     LEVELS = 64,    // of bounds: files of one level come in any order
     JOB_FILES = 32, // that one worker ranks at a time
     AHEAD = 4,      // files whose memory is asked for before they are looked at
 };
+
+// In bytes that are looked at: what a line costs to rank, and a section or a file.
+enum : size_t { LINE_WORK = 64, PLACE_WORK = 16 };
 
 typedef struct {
     double score;
@@ -113,7 +116,7 @@ static void rank_section(ranking *r, worker *w, const tally_section *s, const li
                          uint32_t group) {
     if (score_enter_section(&w->x, s) < bar_of(r)) return;
     w->best.n = 0;
-    for (uint32_t i = 0; i < s->n_lines; i++) {
+    for (uint32_t i = 0; i < s->n_lines && !stop_after(w->t.stop, LINE_WORK); i++) {
         candidate c = {.line = &lines[i], .hits = w->x.hits, .group = group};
         c.score = score_line(&w->x, c.line, false);
         if (c.score < bar_of(r)) continue;
@@ -140,6 +143,7 @@ static void rank_file(ranking *r, worker *w, const ranked_file *f) {
     bool entered = false;
     for (uint32_t number = in->first_section; number < in->first_section + in->n_sections; number++) {
         const tally_section *s = &owner->t.sections[number];
+        if (stop_after(w->t.stop, PLACE_WORK)) break;
         if (score_section_bound(&w->x, s) < bar_of(r)) continue;
         if (!entered) score_enter_file(&w->x);
         entered = true;
@@ -169,6 +173,7 @@ static dep_status rank_job(void *ctx, size_t number, size_t job, dep_err *err) {
     ranking *r = ctx;
     size_t end = (job + 1) * JOB_FILES < r->n_files ? (job + 1) * JOB_FILES : r->n_files;
     for (size_t i = job * JOB_FILES; i < end; i++) {
+        if (stop_after(r->workers[number].t.stop, LINE_WORK)) break;
         if (i + AHEAD < r->n_files) fetch(r, &r->files[i + AHEAD]);
         rank_file(r, &r->workers[number], &r->files[i]);
     }
@@ -191,6 +196,7 @@ ranking *rank_begin(arena *a, crew *crew, const term_list *terms, const selected
         worker *w = &r->workers[i];
         w->a = crew_arena(crew, i);
         tally_begin(&w->t, w->a, crew_pool(crew), terms, files);
+        w->t.stop = crew_stop(crew, i);
     }
     return r;
 }
@@ -217,18 +223,22 @@ static size_t level_of(const tally_file *f, double most) {
     return LEVELS - 1 - (level < LEVELS ? level : LEVELS - 1);
 }
 
-// The most promising files first.
+// The most promising files first. None, when it is stopped.
 static void sort_files(ranking *r) {
+    stop_sign *asks = crew_stop(r->crew, 0);
     size_t first[LEVELS + 1] = {0};
     double most = 0;
     for (size_t i = 0; i < r->n_workers; i++) {
         worker *w = &r->workers[i];
         r->n_files += w->t.n_in;
         for (size_t k = 0; k < w->t.n_in; k++) {
+            if (stop_after(asks, LINE_WORK)) break;
             score_bound(&r->s, &w->t, &w->t.in[k]);
             if (w->t.in[k].bound > most) most = w->t.in[k].bound;
         }
     }
+    if (stop_said(asks)) r->n_files = 0;
+    if (r->n_files == 0) return;
     for (size_t i = 0; i < r->n_workers; i++)
         for (size_t k = 0; k < r->workers[i].t.n_in; k++) first[level_of(&r->workers[i].t.in[k], most) + 1]++;
     for (size_t i = 1; i < LEVELS; i++) first[i] += first[i - 1];
@@ -253,15 +263,16 @@ static uint32_t begin_ranking(ranking *r, size_t limit) {
 }
 
 // The n-th further hit of a section counts less.
-static void spread(arena *a, candidates *c, uint32_t groups) {
-    double *share = NEW_N(a, double, groups);
-    for (uint32_t i = 0; i < groups; i++) share[i] = 1;
-    if (c->n > 1) qsort(c->p, c->n, sizeof *c->p, by_rank);
-    for (vec_each(candidate, it, c)) {
+static void spread(arena *a, candidates *c, uint32_t groups, stop_sign *asks) {
+    double *share = arena_bytes(a, groups * sizeof *share);
+    for (uint32_t i = 0; i < groups && !stop_after(asks, sizeof *share); i++) share[i] = 1;
+    c->p = sort_until(a, c->p, c->n, sizeof *c->p, by_rank, asks);
+    for (size_t i = 0; i < c->n && !stop_after(asks, PLACE_WORK); i++) {
+        candidate *it = &c->p[i];
         it->score *= share[it->group];
         share[it->group] *= weights.decay;
     }
-    if (c->n > 1) qsort(c->p, c->n, sizeof *c->p, by_rank);
+    c->p = sort_until(a, c->p, c->n, sizeof *c->p, by_rank, asks);
 }
 
 // Lines over the limit, which are not the last of each worker's, must not count.
@@ -275,10 +286,15 @@ static dep_status tally_again(ranking *r, dep_err *err) {
 
 // What is worse than the bar came in before it stood as high.
 static void gather(ranking *r, candidates *all) {
+    stop_sign *asks = crew_stop(r->crew, 0);
     double bar = bar_of(r);
+    for (size_t i = 0; i < r->n_workers; i++) all->cap += r->workers[i].out.n;
+    all->p = arena_bytes(r->a, all->cap * sizeof *all->p);
     for (size_t i = 0; i < r->n_workers; i++)
-        for (vec_each(const candidate, c, &r->workers[i].out))
-            if (c->score >= bar) vec_push(r->a, all, *c);
+        for (vec_each(const candidate, c, &r->workers[i].out)) {
+            if (c->score >= bar) all->p[all->n++] = *c;
+            if (stop_after(asks, PLACE_WORK)) return;
+        }
 }
 
 static const term_hit *best_hit(const scoring *s, const candidate *c) {
@@ -304,7 +320,7 @@ dep_status rank_lines(ranking *r, const scan_result *scan, size_t limit, ranked_
     TRY(crew_run(r->crew, (r->n_files + JOB_FILES - 1) / JOB_FILES, rank_job, r, err));
     candidates all = {0};
     gather(r, &all);
-    spread(r->a, &all, groups);
+    spread(r->a, &all, groups, crew_stop(r->crew, 0));
     for (; *n < limit && *n < all.n; ++*n)
         ret[*n] = (ranked_line){
             .line = all.p[*n].line, .best = best_hit(&r->s, &all.p[*n]), .score = all.p[*n].score};

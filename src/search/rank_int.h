@@ -77,6 +77,7 @@ typedef struct {
     pool *pool;
     const term_list *terms;
     const selected_file *files;
+    stop_sign *stop; // of the worker; may be NULL
     tally_cell *cells;
     tally_section *sections;
     tally_file *in;
@@ -90,7 +91,7 @@ typedef struct {
 
 // Its memory is given back with `a`.
 void tally_begin(tally *t, arena *a, pool *p, const term_list *terms, const selected_file *files);
-// Whole files.
+// Whole files. When it is stopped, what it has summed is a part.
 [[nodiscard]] dep_status tally_chunk(tally *t, const scan_chunk *c, dep_err *err);
 uint32_t tally_worth(const term_list *terms, const term_hit *h);
 

@@ -51,6 +51,7 @@ static void select_files(run *r) {
     r->files = NEW_N(r->scratch, selected_file, r->c->n_files);
     for (size_t i = 0; i < r->c->n_files; i++) {
         const corpus_file *f = &r->c->files[i];
+        if (stop_after(r->asks, STOP_ITEM)) break;
         for (uint32_t k = 0; k < f->n_names; k++) {
             if (!passes(r, f->names[k].source, f->names[k].path)) continue;
             r->files[r->n_files++] = (selected_file){.file = f, .name = &f->names[k]};
@@ -89,11 +90,11 @@ static str cut_start(arena *a, str line) {
     return str_fmt(a, STR_FMT "…", STR_ARG(utf8_cut_chars(line, SEARCH_HIT_CHARS - 1)));
 }
 
-static void add_context(arena *a, const corpus_file *f, uint32_t line, uint32_t number, size_t context,
-                        search_hit *hit) {
+static void add_context(arena *a, stop_sign *asks, const corpus_file *f, uint32_t line, uint32_t number,
+                        size_t context, search_hit *hit) {
     strs before = {0}, after = {0};
     uint32_t n = number;
-    for (uint32_t at = line; at && before.n < context;) {
+    for (uint32_t at = line; at && before.n < context && !stop_after(asks, STOP_ITEM);) {
         at = corpus_line_start(f, 0, at - 1);
         vec_push(a, &before, cut_start(a, corpus_original(a, f, at, --n)));
     }
@@ -103,8 +104,8 @@ static void add_context(arena *a, const corpus_file *f, uint32_t line, uint32_t 
         before.p[before.n - 1 - i] = s;
     }
     n = number;
-    for (uint32_t at = corpus_next_line(f, line); at < f->folded.n && after.n < context;
-         at = corpus_next_line(f, at))
+    for (uint32_t at = corpus_next_line(f, line);
+         at < f->folded.n && after.n < context && !stop_after(asks, STOP_ITEM); at = corpus_next_line(f, at))
         vec_push(a, &after, cut_start(a, corpus_original(a, f, at, ++n)));
     hit->before = before.p;
     hit->n_before = before.n;
@@ -126,7 +127,7 @@ static void add_hit(const run *r, arena *a, const ranked_line *ranked, search_re
         .heading = str_dup(a, trail(r->scratch, in->file, l->line)),
         .score = ranked->score,
     };
-    if (r->q->context) add_context(a, in->file, l->line, number, r->q->context, &hit);
+    if (r->q->context) add_context(a, r->asks, in->file, l->line, number, r->q->context, &hit);
     vec_push(a, &ret->hits, hit);
 }
 
@@ -149,6 +150,7 @@ static bool concerns(const run *r, const cut_item *item) {
 
 static void add_cuts(const run *r, arena *a, const scan_result *scan, search_result *ret) {
     for (vec_each(cut_item, item, &r->c->cuts)) {
+        if (stop_after(r->asks, STOP_ITEM)) break;
         if (!concerns(r, item)) continue;
         add_cut(a, ret, item->reason, item->path, 1);
         ret->totals.at_least = ret->totals.at_least || item->loses;
@@ -168,6 +170,10 @@ static size_t bytes_of(const run *r) {
     size_t bytes = 0;
     for (size_t i = 0; i < r->n_files; i++) bytes += r->files[i].file->folded.n;
     return bytes;
+}
+
+static bool ask(void *ctx) {
+    return stop_ask(ctx);
 }
 
 static dep_status scan(const run *r, crew *crew, found *f, dep_err *err) {
@@ -200,7 +206,7 @@ static dep_status find(run *r, found *f, dep_err *err) {
     TRY(run_parse(r, f, err));
     TRY(find_source(r, err));
     select_files(r);
-    crew *crew = crew_new(r->scratch, r->c->pool, bytes_of(r) / SCAN_PART_BYTES, r->c->ask, r->c->ctx);
+    crew *crew = crew_new(r->scratch, r->c->pool, bytes_of(r) / SCAN_PART_BYTES, ask, r->asks);
     TRY(scan(r, crew, f, err));
     bool more = false;
     TRY(near_add(r->scratch, crew, r->files, r->n_files, r->c, &f->scan, &f->terms, &more, err));
@@ -210,19 +216,25 @@ static dep_status find(run *r, found *f, dep_err *err) {
     return DEP_OK;
 }
 
+enum : size_t { HIT_WORK = 16 * STOP_ITEM };
+
 static dep_status answer_caught(const run *r, arena *a, const found *f, search_result *ret, dep_err *err) {
     ARENA_CATCH(r->scratch, err);
     search_result result = {0};
-    for (size_t i = 0; i < f->n_ranked; i++) add_hit(r, a, &f->ranked[i], &result);
+    for (size_t i = 0; i < f->n_ranked; i++) {
+        // The first ones are there even so.
+        if (stop_after(r->asks, HIT_WORK) && i >= SEARCH_LIMIT_DEFAULT) break;
+        add_hit(r, a, &f->ranked[i], &result);
+    }
     result.totals.files = f->scan.files;
     result.totals.bytes = f->scan.bytes;
     result.totals.matched_lines = f->scan.matched;
     result.totals.expanded_lines = f->scan.expanded;
-    result.cancelled = r->c->cancelled || f->scan.cancelled;
-    result.totals.at_least = result.cancelled;
     result.ignored_terms = f->terms.ignored;
     result.notice = str_dup(a, r->c->notice);
     add_cuts(r, a, &f->scan, &result);
+    result.cancelled = r->c->cancelled || f->scan.cancelled || stop_said(r->asks);
+    result.totals.at_least = result.totals.at_least || result.cancelled;
     *ret = result;
     return DEP_OK;
 }
@@ -234,7 +246,8 @@ dep_status run_answer(const run *r, arena *a, const found *f, search_result *ret
 
 dep_status search_run(arena *a, search_corpus *c, const search_query *q, search_result *ret, dep_err *err) {
     arena_source source = pool_source(c->pool);
-    run r = {.c = c, .q = q, .scratch = arena_new_from(&source, false)};
+    stop_sign asks = {.ask = c->ask, .ctx = c->ctx};
+    run r = {.c = c, .q = q, .scratch = arena_new_from(&source, false), .asks = &asks};
     if (!r.scratch) return err_set(err, DEP_ERR_NOMEM, "out of memory");
     found f = {0};
     dep_status status = find(&r, &f, err);

@@ -6,6 +6,7 @@ typedef struct {
     search_corpus *c;
     const search_query *q;
     arena *scratch;
+    stop_sign *asks;
     uint32_t source; // SEARCH_NO_SOURCE: all
     glob_pat *path;  // NULL: all
     selected_file *files;

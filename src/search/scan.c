@@ -7,8 +7,8 @@
 
 enum {
     STEP_BYTES = 16 << 10, // after which places are looked at, while the text is near
-    ASK_BYTES = 256 << 10, // between two questions whether to stop
-    RUN_FILES = 64,        // likewise
+    PLACE_WORK = 32,       // what a place costs, in bytes that the kernel runs over
+    RUN_FILES = 64,        // between two questions whether to stop
     GAP_MAX = 128,         // bytes between two files that are run over
 };
 
@@ -272,22 +272,36 @@ static bool scan_run(scanner *s, size_t from, size_t to) {
     const char *base = corpus_path_start(s->files[from].file);
     const corpus_file *last = s->files[to - 1].file;
     size_t end = (size_t)(last->folded.p + last->folded.n - base);
+    stop_sign *asks = crew_stop(s->crew, s->worker);
     scan_places_found places;
     for (size_t i = 0; i < s->n_terms; i++) s->needles[i].ahead = NULL;
     enter_file(s, from);
-    for (size_t at = 0, asked = 0; at < end;) {
+    for (size_t at = 0, before = 0; at < end; before = at) {
         size_t step = end - at < STEP_BYTES ? end : at + STEP_BYTES;
         places.n = 0;
         at = s->kernel(&s->tables, base, at, step, &places);
         look_at_places(s, base, to, &places);
-        if (at - asked < ASK_BYTES) continue;
-        asked = at;
-        if (crew_stops(s->crew, s->worker)) return false;
+        if (stop_after(asks, at - before + places.n * PLACE_WORK)) return false;
     }
     end_line(s);
     for (size_t i = from; i < to; i++) s->chunk.bytes += s->files[i].file->bytes;
     s->chunk.files += to - from;
     return true;
+}
+
+// Lines of [p, end) that hold a term, where `end` is that of a file.
+static size_t count_common(const scanner *s, const char *p, const char *end) {
+    stop_sign *asks = crew_stop(s->crew, s->worker);
+    size_t lines = 0;
+    while ((size_t)(end - p) > STOP_EACH) {
+        // A line's end is like that of a file.
+        const char *to = memchr(p + STOP_EACH, '\n', (size_t)(end - p) - STOP_EACH);
+        if (!to) break;
+        lines += s->count(s->terms, p, to);
+        if (stop_after(asks, (size_t)(to - p))) return lines;
+        p = to + 1;
+    }
+    return lines + (p < end ? s->count(s->terms, p, end) : 0);
 }
 
 // One file, when a query has nothing but stop words: some lines are found, the others counted.
@@ -303,6 +317,7 @@ static bool scan_common(scanner *s, size_t file) {
         places.n = 0;
         at = s->kernel(&s->tables, base, at, end - at < SOME_BYTES ? end : at + SOME_BYTES, &places);
         look_at_places(s, base, file + 1, &places);
+        if (stop_after(crew_stop(s->crew, s->worker), SOME_BYTES + places.n * PLACE_WORK)) return false;
     }
     end_line(s);
     // What began before `at` and was not looked at stands on no line that was.
@@ -310,7 +325,7 @@ static bool scan_common(scanner *s, size_t file) {
                *line_end = f->folded.p + s->line_end;
     if (rest < line_end) rest = line_end;
     if (at < end && rest < f->folded.p + f->folded.n) {
-        size_t lines = s->count(s->terms, rest, f->folded.p + f->folded.n);
+        size_t lines = count_common(s, rest, f->folded.p + f->folded.n);
         s->chunk.matched += lines;
         s->chunk.unranked += lines;
     }

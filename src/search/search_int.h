@@ -9,6 +9,7 @@
 #include <deputy/arena.h>
 #include <deputy/glob.h>
 #include <deputy/search.h>
+#include <deputy/stop.h>
 #include <deputy/utf8.h>
 #include <stdatomic.h>
 
@@ -122,8 +123,8 @@ typedef struct {
 typedef VEC(heading) heading_list;
 
 // By the form of the file name: Markdown, plain text as Markdown, reStructuredText, AsciiDoc, Org, HTML;
-// others have none.
-void headings_find(arena *a, str path, str text, heading_list *ret);
+// others have none. When it is stopped, these are the first of them.
+void headings_find(arena *a, str path, str text, stop_sign *stop, heading_list *ret);
 // A heading's text without its markup, on one line, at most HEADING_CHARS code points.
 str heading_title(arena *a, str raw, bool html);
 
@@ -148,10 +149,11 @@ slab *slab_new(size_t cap); // NULL: no memory
 slab *slab_take(slab *s);
 void slab_drop(slab *s);
 bool slab_fits(const slab *s, size_t n);
-const char *slab_add(slab *s, str path, str text); // which fit, with a line end each; returns where text is
-void *slab_block_new(slab *s, size_t n);           // NULL: no memory
-void slabs_empty(slabs *list);                     // what is in them is gone; one stays, for what comes next
-void slab_seal(slab *s);                           // what is in it may be read by others from now on
+// Both fit, and get a line end each. Returns where the text is; NULL: stopped, and nothing was added.
+const char *slab_add(slab *s, str path, str text, stop_sign *stop);
+void *slab_block_new(slab *s, size_t n); // NULL: no memory
+void slabs_empty(slabs *list);           // what is in them is gone; one stays, for what comes next
+void slab_seal(slab *s);                 // what is in it may be read by others from now on
 size_t slab_size(const slab *s);
 bool slab_list_add(slabs *list, slab *s); // false: no memory; the slab is given back then
 
@@ -319,11 +321,14 @@ typedef struct {
     uint32_t n_lines;
     heading_list heads;
     uint64_t chain_bytes;
+    stop_sign *stop; // of whoever works on it
 } corpus_parts;
-// All of it lives in `turn`. bare: without its original.
-void corpus_prepare(arena *turn, str path, str text, bool bare, corpus_parts *ret);
-// Puts it into the last slab of `to` or a new one.
-[[nodiscard]] dep_status corpus_keep(const corpus_parts *p, slabs *to, corpus_file *f, dep_err *err);
+// All of it lives in `turn`. bare: without its original. When it is stopped, what it returns is a part.
+void corpus_prepare(arena *turn, str path, str text, bool bare, stop_sign *stop, corpus_parts *ret);
+// Puts it into the last slab of `to` or a new one. CANCELLED: it was stopped, and the slab holds nothing of
+// it.
+[[nodiscard]] dep_status corpus_keep(const corpus_parts *p, slabs *to, stop_sign *stop, corpus_file *f,
+                                     dep_err *err);
 enum : uint32_t { LINES_EACH = 32 << 10 };
 static inline const char *corpus_path_start(const corpus_file *f) {
     return f->folded.p - 1 - f->n_path;

@@ -56,12 +56,21 @@ bool slab_fits(const slab *s, size_t n) {
     return s->used <= s->cap && n < s->cap - s->used;
 }
 
-const char *slab_add(slab *s, str path, str text) {
+static bool copy(char *to, str text, stop_sign *stop) {
+    for (size_t at = 0, some; at < text.n; at += some) {
+        some = text.n - at < STOP_EACH ? text.n - at : STOP_EACH;
+        memcpy(to + at, text.p + at, some);
+        if (stop_after(stop, some)) return false;
+    }
+    return true;
+}
+
+const char *slab_add(slab *s, str path, str text, stop_sign *stop) {
     char *p = s->text + s->used;
     if (path.n) memcpy(p, path.p, path.n);
     p[path.n] = '\n';
     p += path.n + 1;
-    if (text.n) memcpy(p, text.p, text.n);
+    if (!copy(p, text, stop)) return NULL;
     // A line end between two files, and something to read behind the last.
     p[text.n] = '\n';
     memset(p + text.n + 1, 0, SLAB_TAIL - 1);

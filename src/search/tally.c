@@ -3,6 +3,8 @@
 #include "search/rank_int.h"
 #include <deputy/utf8.h>
 
+enum : size_t { LINE_WORK = 16 }; // of a line, in bytes that are looked at
+
 static void give_back(void *p) {
     tally *t = p;
     pool_give(t->pool, t->cells);
@@ -91,6 +93,7 @@ static size_t tally_one_section(tally *t, const scan_chunk *c, size_t i, const c
              body = section ? f->spans[section - 1].body : 0;
     tally_section s = {.first_line = (uint32_t)(c->first + i), .section = section};
     for (; i < c->n && lines[i].file == file && lines[i].line < end; i++, s.n_lines++) {
+        if (s.n_lines && stop_after(t->stop, LINE_WORK)) break;
         bool heading = lines[i].line < body;
         const term_hit *h = &c->hits[lines[i].first], *to = h + lines[i].n;
         for (; h < to; h++) {
@@ -116,7 +119,7 @@ static void look_at_path(tally *t, tally_file *in) {
 static size_t tally_one_file(tally *t, const scan_chunk *c, size_t i, size_t *path) {
     tally_file in = {.file = c->lines[i].file, .first_section = (uint32_t)t->n_sections};
     const corpus_file *f = t->files[in.file].file;
-    for (uint32_t section = 0; i < c->n && c->lines[i].file == in.file;) {
+    for (uint32_t section = 0; i < c->n && c->lines[i].file == in.file && !stop_after(t->stop, LINE_WORK);) {
         if (!make_room(t)) return SIZE_MAX;
         section = seek_section(f, section, c->lines[i].line);
         i = tally_one_section(t, c, i, f, section);
@@ -143,7 +146,7 @@ static void fetch(const tally *t, const scan_chunk *c, size_t i) {
 }
 
 dep_status tally_chunk(tally *t, const scan_chunk *c, dep_err *err) {
-    for (size_t i = 0, path = 0; i < c->n;) {
+    for (size_t i = 0, path = 0; i < c->n && !stop_said(t->stop);) {
         fetch(t, c, i);
         i = tally_one_file(t, c, i, &path);
         if (i == SIZE_MAX) return err_set(err, DEP_ERR_NOMEM, "out of memory");

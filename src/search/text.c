@@ -12,30 +12,34 @@
 // A slab's first bytes; later ones are larger, up to the size of a large page.
 enum : size_t { SLAB_FIRST = (size_t)64 << 10, SLAB_MOST = ((size_t)2 << 20) - SLAB_TAIL };
 
+enum : size_t { ITEM_WORK = 16 }; // of a line or a piece, besides its bytes
+
 // --- Lines ---
 
 // Where each line begins, and where one after the last would. The array is the arena's.
-static uint32_t *find_lines(arena *a, str folded, uint32_t *n_lines) {
-    size_t n = 0, i = 0, cap = folded.n / 32 + 64;
-    uint32_t *starts = NEW_N(a, uint32_t, cap);
+static uint32_t *find_lines(arena *a, str folded, stop_sign *stop, uint32_t *n_lines) {
+    size_t n = 0, i = 0, cap = folded.n / 32 + 64, asked = 0;
+    uint32_t *starts = arena_bytes(a, cap * sizeof *starts);
     if (folded.n) starts[n++] = 0;
 #if defined(__x86_64__)
     const __m128i lf = _mm_set1_epi8('\n');
     for (; i + 16 <= folded.n; i += 16) {
         unsigned mask =
             (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(folded.p + i)), lf));
-        if (!mask) continue;
+        if (!mask && i - asked < STOP_EACH) continue;
+        if (stop_after(stop, i - asked + 4 * (size_t)__builtin_popcount(mask))) break;
+        asked = i;
         // Room for this vector's, a last line's and the one behind it.
         if (cap - n < 20) {
-            starts = arena_grow(a, starts, cap * sizeof *starts, cap * 2 * sizeof *starts);
+            starts = arena_grow_bytes(a, starts, cap * sizeof *starts, cap * 2 * sizeof *starts);
             cap *= 2;
         }
         for (; mask; mask &= mask - 1) starts[n++] = (uint32_t)(i + (unsigned)__builtin_ctz(mask) + 1);
     }
 #endif
-    for (; i < folded.n; i++) {
+    for (; i < folded.n && !stop_after(stop, 1); i++) {
         if (cap - n < 20) {
-            starts = arena_grow(a, starts, cap * sizeof *starts, cap * 2 * sizeof *starts);
+            starts = arena_grow_bytes(a, starts, cap * sizeof *starts, cap * 2 * sizeof *starts);
             cap *= 2;
         }
         if (folded.p[i] == '\n') starts[n++] = (uint32_t)i + 1;
@@ -83,7 +87,7 @@ static size_t align4(size_t n) {
 
 static void fill_patches(const corpus_parts *p, corpus_file *f, patch *patches, char *pool) {
     size_t at = 0;
-    for (size_t i = 0; i < p->pieces.n; i++) {
+    for (size_t i = 0; i < p->pieces.n && !stop_after(p->stop, ITEM_WORK); i++) {
         const utf8_piece *u = &p->pieces.p[i];
         patches[i] = (patch){.folded = (uint32_t)u->to,
                              .original = (uint32_t)u->from,
@@ -100,10 +104,14 @@ static void fill_patches(const corpus_parts *p, corpus_file *f, patch *patches, 
 
 static void fill_capitals(const corpus_parts *p, uint8_t *bits) {
     size_t from = 0, to = 0;
-    for (size_t i = 0; i <= p->pieces.n; i++) {
+    for (size_t i = 0; i <= p->pieces.n && !stop_said(p->stop); i++) {
         const utf8_piece *u = i < p->pieces.n ? &p->pieces.p[i] : NULL;
         size_t n = (u ? u->from : p->text.n) - from;
-        mark_capitals(bits, to, p->text.p + from, p->folded.p + to, n);
+        for (size_t at = 0, some; at < n && !stop_said(p->stop); at += some) {
+            some = n - at < STOP_EACH ? n - at : STOP_EACH;
+            mark_capitals(bits, to + at, p->text.p + from + at, p->folded.p + to + at, some);
+            (void)stop_after(p->stop, some + ITEM_WORK);
+        }
         from += n + (u ? u->n : 0);
         to += n + (u ? u->n_to : 0);
     }
@@ -122,8 +130,10 @@ static uint64_t sum_chains(arena *a, const heading_list *heads) {
 static const uint32_t *mark_lines(const corpus_parts *p, uint32_t *ret) {
     uint32_t line = 0;
     for (size_t at = LINES_EACH, i = 0; at < p->folded.n; at += LINES_EACH, i++) {
+        uint32_t before = line;
         while (line < p->n_lines && p->starts[line + 1] <= at) line++;
         ret[i] = line;
+        if (stop_after(p->stop, line - before + 1)) break;
     }
     return ret;
 }
@@ -149,12 +159,13 @@ static slab *slab_for(slabs *to, size_t n) {
     return s && slab_list_add(to, s) ? s : NULL;
 }
 
-static void mark_original(str text, uint32_t *marks) {
+static void mark_original(str text, stop_sign *stop, uint32_t *marks) {
     size_t at = 0;
     for (uint32_t line = 0;; line++) {
         if (line % MARK_LINES == 0) marks[line / MARK_LINES] = (uint32_t)at;
         const char *lf = memchr(text.p + at, '\n', text.n - at);
-        if (!lf || (at = (size_t)(lf - text.p) + 1) == text.n) return;
+        if (!lf || stop_after(stop, (size_t)(lf - text.p) - at + ITEM_WORK)) return;
+        if ((at = (size_t)(lf - text.p) + 1) == text.n) return;
     }
 }
 
@@ -170,8 +181,6 @@ static dep_status pack(const corpus_parts *p, slabs *to, corpus_file *f, dep_err
                              : p->pool;
     char *block = s ? slab_block_new(s, marks + spans + heads + patches + bits + lines + pool) : NULL;
     if (!block) return err_set(err, DEP_ERR_NOMEM, "out of memory");
-    f->in = s;
-    f->folded = str_n(slab_add(s, p->path, p->folded), p->folded.n);
     f->n_path = (uint32_t)p->path.n;
     f->n_lines = p->n_lines;
     if (marks) f->lines_before = mark_lines(p, (uint32_t *)block);
@@ -183,13 +192,12 @@ static dep_status pack(const corpus_parts *p, slabs *to, corpus_file *f, dep_err
     block += spans + heads;
     char *own = block + patches + bits + lines;
     if (p->bare) {
-        f->n_text = (uint32_t)p->text.n;
-        return DEP_OK;
-    }
-    if (p->whole) {
-        mark_original(p->text, (uint32_t *)block);
+        // Without its original.
+    } else if (p->whole) {
+        mark_original(p->text, p->stop, (uint32_t *)block);
         f->marks = (uint32_t *)block;
-        memcpy(own, p->text.p, p->text.n);
+        for (size_t at = 0; at < p->text.n && !stop_after(p->stop, STOP_EACH); at += STOP_EACH)
+            memcpy(own + at, p->text.p + at, p->text.n - at < STOP_EACH ? p->text.n - at : STOP_EACH);
         f->text = str_n(own, p->text.n);
     } else {
         fill_patches(p, f, (patch *)block, own);
@@ -200,26 +208,40 @@ static dep_status pack(const corpus_parts *p, slabs *to, corpus_file *f, dep_err
         }
     }
     f->n_text = (uint32_t)p->text.n;
-    return DEP_OK;
+    f->in = s;
+    f->folded = str_n(slab_add(s, p->path, p->folded, p->stop), p->folded.n);
+    return f->folded.p ? DEP_OK : err_set(err, DEP_ERR_CANCELLED, "stopped");
 }
 
-void corpus_prepare(arena *turn, str path, str text, bool bare, corpus_parts *p) {
-    *p = (corpus_parts){.path = utf8_fold(turn, utf8_repair(turn, path)), .text = text, .bare = bare};
-    p->folded = utf8_fold_pieces(turn, text, bare ? NULL : &p->pieces);
-    p->capitals = p->folded.p != text.p;
+static void look_at_pieces(corpus_parts *p) {
     for (vec_each(const utf8_piece, u, &p->pieces)) {
         p->pool += u->n;
         p->whole = p->whole || u->n > UINT16_MAX || u->n_to > UINT16_MAX;
+        if (stop_after(p->stop, ITEM_WORK / 4)) return;
     }
-    p->whole = p->whole || p->pieces.n * sizeof(patch) + p->pool + p->folded.n / 8 > text.n;
-    p->starts = find_lines(turn, p->folded, &p->n_lines);
-    headings_find(turn, path, text, &p->heads);
+    p->whole = p->whole || p->pieces.n * sizeof(patch) + p->pool + p->folded.n / 8 > p->text.n;
+}
+
+void corpus_prepare(arena *turn, str path, str text, bool bare, stop_sign *stop, corpus_parts *p) {
+    *p = (corpus_parts){
+        .path = utf8_fold(turn, utf8_repair(turn, path)), .text = text, .bare = bare, .stop = stop};
+    p->folded = utf8_fold_pieces(turn, text, bare ? NULL : &p->pieces, stop);
+    p->capitals = p->folded.p != text.p;
+    look_at_pieces(p);
+    p->starts = find_lines(turn, p->folded, stop, &p->n_lines);
+    headings_find(turn, path, text, stop, &p->heads);
     p->chain_bytes = sum_chains(turn, &p->heads);
 }
 
-dep_status corpus_keep(const corpus_parts *p, slabs *to, corpus_file *f, dep_err *err) {
-    f->chain_bytes = p->chain_bytes;
-    return pack(p, to, f, err);
+dep_status corpus_keep(const corpus_parts *parts, slabs *to, stop_sign *stop, corpus_file *f, dep_err *err) {
+    // Prepared by another thread, perhaps, with a sign of its own.
+    corpus_parts p = *parts;
+    p.stop = stop;
+    f->chain_bytes = p.chain_bytes;
+    // What was found of a part must not be put together.
+    dep_status status = stop_said(stop) ? err_set(err, DEP_ERR_CANCELLED, "stopped") : pack(&p, to, f, err);
+    if (status != DEP_OK) *f = (corpus_file){0};
+    return status;
 }
 
 // --- The original ---

@@ -5,6 +5,7 @@
 // file system lists them.
 #include "search/search_int.h"
 #include <deputy/file.h>
+#include <deputy/sort.h>
 #include <deputy/utf8.h>
 #include <dirent.h>
 #include <errno.h>
@@ -49,6 +50,7 @@ typedef struct {
     size_t n_open;
     inode forbidden; // of forbidden_dir below the root, when it is there
     bool has_forbidden;
+    stop_sign asks;
     bool stop;
 } walker;
 
@@ -282,9 +284,11 @@ static bool list_place(walker *w, place *p, bool parent_linked, dir_entries *ret
     w->open[w->n_open++] = fd;
     // Before the listing: what comes later is told.
     if (w->watch) w->watch->enter(w->watch->ctx, p->path, fd, p->linked, &st);
-    dep_status status = dir_list(w->a, fd, w->limits->entries - w->entries, ret, &err);
+    dep_status status = dir_list_until(w->a, fd, w->limits->entries - w->entries, &w->asks, ret, &err);
     if (status != DEP_OK) close(w->open[--w->n_open]);
-    if (status == DEP_ERR_LIMIT) {
+    if (status == DEP_ERR_CANCELLED) {
+        w->stop = true;
+    } else if (status == DEP_ERR_LIMIT) {
         w->stop = true;
         cut(w, p->path, true, true, "too many directory entries: the walk stopped here");
     } else if (status != DEP_OK) {
@@ -298,10 +302,7 @@ static bool list_place(walker *w, place *p, bool parent_linked, dir_entries *ret
 // --- Walking ---
 
 static bool should_stop(walker *w) {
-    if (w->entries % 64 == 0 && w->space->cancelled && w->space->cancelled(w->space->ctx)) {
-        w->out->cancelled = true;
-        w->stop = true;
-    }
+    w->stop = w->stop || stop_after(&w->asks, STOP_EACH / 64);
     return w->stop;
 }
 
@@ -490,6 +491,11 @@ static int by_path(const void *a, const void *b) {
     return str_cmp(x->path, y->path);
 }
 
+static void sort_files(walker *w, walk_file *files, size_t n) {
+    walk_file *sorted = sort_until(w->a, files, n, sizeof *files, by_path, &w->asks);
+    if (sorted != files) memcpy(files, sorted, n * sizeof *files);
+}
+
 static dep_status walk_source(walker *w, const search_source *s, dep_err *err) {
     if (s->encoding.n && !decode_known_encoding(s->encoding))
         return err_set(err, DEP_ERR_INVALID, "source \"" STR_FMT "\": unknown encoding \"" STR_FMT "\"",
@@ -507,7 +513,7 @@ static dep_status walk_source(walker *w, const search_source *s, dep_err *err) {
     size_t first = w->out->files.n;
     for (size_t i = 0; i < roots.n && !w->stop; i++) walk_from(w, roots.p[i]);
     size_t n = w->out->files.n - first;
-    if (n > 1) qsort(w->out->files.p + first, n, sizeof *w->out->files.p, by_path);
+    sort_files(w, w->out->files.p + first, n);
     if (n == 0 && !w->stop) cut(w, s->name, true, false, "source matches no file");
     return DEP_OK;
 }
@@ -527,6 +533,8 @@ dep_status walk_sources_for(arena *a, const search_space *space, const search_li
                             const walk_watch *watch, walk_result *ret, dep_err *err) {
     walker *w = NEW(a, walker);
     *w = (walker){.a = a, .space = space, .limits = limits, .watch = watch, .out = ret};
+    // Also asked before anything is done.
+    w->asks = (stop_sign){.ask = space->cancelled, .ctx = space->ctx, .work = STOP_EACH};
     arena_defer(a, close_open, w);
     struct stat st;
     if (file_stat_at(space->root, forbidden_dir, FILE_NO_LINKS, &st, NULL) == DEP_OK) {
@@ -537,6 +545,7 @@ dep_status walk_sources_for(arena *a, const search_space *space, const search_li
         w->source = (uint32_t)i;
         TRY(walk_source(w, &space->sources[i], err));
     }
+    ret->cancelled = stop_said(&w->asks);
     return DEP_OK;
 }
 

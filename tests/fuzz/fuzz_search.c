@@ -33,8 +33,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     corpus_file f = {0};
     dep_err err;
     corpus_parts parts;
-    corpus_prepare(a, S("a.md"), text, false, &parts);
-    must(corpus_keep(&parts, &s, &f, &err) == DEP_OK);
+    corpus_prepare(a, S("a.md"), text, false, NULL, &parts);
+    must(corpus_keep(&parts, &s, NULL, &f, &err) == DEP_OK);
     must(str_eq(f.folded, utf8_fold(a, text)));
     must(str_eq(corpus_text(a, &f, 0, text.n), text));
     if (at > text.n) at = text.n;

@@ -19,7 +19,7 @@ static int teardown(void **state) {
 // "1:Title@first-last" for each, a blank between; the level is that of the hierarchy, not of the marks.
 static const char *outline(arena *a, const char *path, const char *text) {
     heading_list list = {0};
-    headings_find(a, str_z(path), str_z(text), &list);
+    headings_find(a, str_z(path), str_z(text), NULL, &list);
     buf b = buf_new(a, 0);
     for (size_t i = 0; i < list.n; i++) {
         const heading *h = &list.p[i];
@@ -142,7 +142,7 @@ static void test_search_headings__a_long_title_is_cut(void **state) {
         for (size_t i = 0; i < n; i++) buf_add(&b, S("é"));
         str text = buf_str(&b);
         heading_list list = {0};
-        headings_find(a, S("a.md"), text, &list);
+        headings_find(a, S("a.md"), text, NULL, &list);
         const heading *h = &list.p[0];
         str title = heading_title(a, str_sub(text, h->at, (size_t)h->at + h->n), h->html);
         assert_int_equal(utf8_count(title), HEADING_CHARS);
@@ -155,10 +155,10 @@ static void test_search_headings__the_limit_holds_at_n(void **state) {
     buf b = buf_new(a, 0);
     for (int i = 0; i <= HEADINGS_MAX; i++) buf_add(&b, S("# x\n"));
     heading_list list = {0};
-    headings_find(a, S("a.md"), buf_str(&b), &list);
+    headings_find(a, S("a.md"), buf_str(&b), NULL, &list);
     assert_int_equal(list.n, HEADINGS_MAX);
     list.n = 0;
-    headings_find(a, S("a.md"), str_sub(buf_str(&b), 0, (size_t)HEADINGS_MAX * 4), &list);
+    headings_find(a, S("a.md"), str_sub(buf_str(&b), 0, (size_t)HEADINGS_MAX * 4), NULL, &list);
     assert_int_equal(list.n, HEADINGS_MAX);
 }
 
@@ -176,7 +176,7 @@ static void test_search_headings__hostile_text_stays_within_bounds(void **state)
             text[n] = alphabet[(seed >> 16) % (sizeof alphabet - 1)];
         }
         heading_list list = {0};
-        headings_find(a, str_z(names[round % 5]), str_n(text, n), &list);
+        headings_find(a, str_z(names[round % 5]), str_n(text, n), NULL, &list);
         for (size_t i = 0; i < list.n; i++) {
             const heading *h = &list.p[i];
             assert_true(h->parent <= i && h->first <= h->last && (size_t)h->at + h->n <= n);
@@ -200,7 +200,7 @@ static void test_search_headings__openings_without_an_end_take_no_time(void **st
         for (size_t k = 0; k < 2; k++) {
             heading_list list = {0};
             arena *own = arena_new();
-            headings_find(own, str_z(names[k]), str_n(text, SIZE), &list);
+            headings_find(own, str_z(names[k]), str_n(text, SIZE), NULL, &list);
             assert_true(list.n <= HEADINGS_MAX);
             arena_free(own);
         }

@@ -868,7 +868,7 @@ typedef struct {
     int asked, yes_after;
 } stopper;
 
-static bool stop_after(void *p) {
+static bool says_stop(void *p) {
     stopper *s = p;
     return ++s->asked > s->yes_after;
 }
@@ -881,7 +881,7 @@ static void test_search_run__it_is_asked_within_a_large_file_too(void **state) {
     temp_write(f->path, "big.txt", fill(f, (size_t)MIB << 20));
     stopper s = {.yes_after = 1000000};
     search_space space = whole(f);
-    space.cancelled = stop_after;
+    space.cancelled = says_stop;
     space.ctx = &s;
     search_corpus *c = open_space(f, &space, &search_limits_default);
     assert_true(s.asked >= MIB);
@@ -890,6 +890,76 @@ static void test_search_run__it_is_asked_within_a_large_file_too(void **state) {
     assert_int_equal(r.totals.matched_lines, 0);
     // The scan, and the pass that looks for words like it.
     assert_true(s.asked >= 2 * MIB);
+}
+
+// Decoding, folding, headings, lines, scan and making of hits: wherever it is when the answer is yes, hardly
+// anybody is asked after that, and nothing half-made is shown.
+static void test_search_run__it_stops_wherever_it_is(void **state) {
+    static const struct {
+        const char *name, *piece;
+        size_t least; // questions
+    } kinds[] = {
+        {"gb18030.md", "\xD6\xD0\xCE\xC4 needle \xCB\xD1\xCB\xF7\n", 32},
+        {"longer.md", "\uFDFA\uFDFA\uFDFA\uFDFA\n", 64},
+        {"marks.md", "e\u0301a\u0308 needle\n", 32},
+        {"headings.md", "## needle\ntext\n", 32},
+        {"headings.html", "<h2>needle</h2>\n", 32},
+        {"script.html", "<script>needle ", 32},
+    };
+    dir_fixture *f = *state;
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        buf b = buf_new(f->a, 0);
+        while (b.n < (size_t)2 << 20) buf_add(&b, str_z(kinds[k].piece));
+        temp_write(f->path, kinds[k].name, buf_str(&b));
+        stopper s = {.yes_after = 1000000};
+        search_space space = whole(f);
+        str only = str_z(kinds[k].name);
+        search_source source = {.name = S("s"), .include = &only, .n_include = 1};
+        space.sources = &source;
+        space.n_sources = 1;
+        space.cancelled = says_stop;
+        space.ctx = &s;
+        search_query q = {.query = S("needle"), .limit = 10000, .context = 100};
+        search_result r = {0};
+        search_corpus *c = NULL;
+        assert_int_equal(search_open(&space, &c, NULL), DEP_OK);
+        assert_int_equal(search_run(f->a, c, &q, &r, NULL), DEP_OK);
+        search_close(c);
+        assert_false(r.cancelled);
+        int all = s.asked;
+        assert_true((size_t)all >= kinds[k].least);
+        for (int after = 0; after < all; after += all / 12 + 1) {
+            s = (stopper){.yes_after = after};
+            r = (search_result){0};
+            assert_int_equal(search_open(&space, &c, NULL), DEP_OK);
+            assert_int_equal(search_run(f->a, c, &q, &r, NULL), DEP_OK);
+            search_close(c);
+            assert_true(r.cancelled && r.totals.at_least);
+            assert_true(s.asked > after && s.asked <= after + 8);
+        }
+    }
+}
+
+// A directory of many names, through a pattern that none of them matches.
+static void test_search_run__a_large_directory_is_left_early(void **state) {
+    dir_fixture *f = *state;
+    for (int i = 0; i < 1000; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%04d.txt", i);
+        temp_write(f->path, name, S("x\n"));
+    }
+    stopper s = {.yes_after = 1000000};
+    search_space space = whole(f);
+    space.cancelled = says_stop;
+    space.ctx = &s;
+    size_t count = 0;
+    assert_int_equal(search_count(&space, &count, NULL), DEP_OK);
+    assert_int_equal(count, 1000);
+    // While it is listed, and while the names are looked at.
+    assert_true(s.asked >= 2 * 1000 / 64);
+    s = (stopper){.yes_after = 5};
+    assert_int_equal(search_count(&space, &count, NULL), DEP_OK);
+    assert_true(count == 0 && s.asked == 6);
 }
 
 static void test_search_run__a_cancelled_search_says_so(void **state) {
@@ -902,7 +972,7 @@ static void test_search_run__a_cancelled_search_says_so(void **state) {
     temp_write(f->path, "big.txt", fill(f, 5 << 20));
     stopper s = {.yes_after = 1000000};
     search_space space = whole(f);
-    space.cancelled = stop_after;
+    space.cancelled = says_stop;
     space.ctx = &s;
     search_corpus *c = open_space(f, &space, &search_limits_default);
     search_result r = ask_for(f, c, "needle");
@@ -1060,6 +1130,8 @@ int main(void) {
         TEST(an_unreadable_file_is_named),
         TEST(equal_input_gives_equal_bytes),
         TEST(it_is_asked_within_a_large_file_too),
+        TEST(it_stops_wherever_it_is),
+        TEST(a_large_directory_is_left_early),
         TEST(a_cancelled_search_says_so),
         TEST(many_threads_may_ask_one_corpus),
         TEST(many_hits_with_context_take_no_more_than_few),
