@@ -41,8 +41,8 @@ typedef struct {
     // is entered (S_ISDIR, the path then ends in '/'). path is relative to the root; where links led to it,
     // it is asked for the real path as well. May be NULL.
     const char *(*refuse)(void *ctx, str path, const struct stat *st);
-    // True stops walk, reading and scan soon (asked at least every 1 MiB and every 64 files). May be NULL.
-    // Lives as long as the corpus.
+    // True stops all work soon: asked at least every 256 KiB and every 64 files, by the thread that searches.
+    // May be NULL. Lives as long as the corpus.
     bool (*cancelled)(void *ctx);
     void *ctx;
     search_cache *cache; // NULL: nothing is kept
