@@ -263,6 +263,7 @@ const suites = [_][]const u8{
     "base_json",
     "base_lock",
     "base_path",
+    "base_sort",
     "base_spawn",
     "base_str",
     "base_sys",

@@ -199,14 +199,45 @@ static void test_search_direct__it_is_cancelled_and_says_what_is_wrong(void **st
     assert_int_equal(search_directly(f->a, &space, &q, &r, &err), DEP_ERR_INVALID);
 }
 
+static bool yes_after(void *ctx) {
+    int *left = ctx;
+    return --*left < 0;
+}
+
+// However early or late: it says so, or it gives the whole answer.
+static void test_search_direct__it_may_be_stopped_at_any_time(void **state) {
+    dir_fixture *f = *state;
+    uint32_t seed = 3;
+    for (int i = 0; i < 300; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%03d.md", i);
+        temp_write(f->path, name, random_text(f->a, &seed, 600));
+    }
+    search_source source;
+    search_space space = whole(f, &source);
+    search_query q = {.query = S("refund parcxl paid"), .limit = 20};
+    search_result all = ask_directly(f->a, &space, &q);
+    str want = as_json(f->a, &all);
+    bool finished = false;
+    for (int after = 0; after < 2000 && !finished; after += 1 + after / 8) {
+        int left = after;
+        space.cancelled = yes_after;
+        space.ctx = &left;
+        search_result r = ask_directly(f->a, &space, &q);
+        finished = !r.cancelled;
+        if (finished) assert_true(str_eq(as_json(f->a, &r), want));
+        if (!finished) assert_true(r.totals.at_least && r.totals.matched_lines <= all.totals.matched_lines);
+    }
+    assert_true(finished);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_search_direct__##name, dir_setup, dir_teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(it_answers_as_a_kept_corpus),
-        TEST(several_sources_and_names),
-        TEST(what_changes_meanwhile_is_read_anew),
-        TEST(it_is_cancelled_and_says_what_is_wrong),
+        TEST(it_answers_as_a_kept_corpus),         TEST(several_sources_and_names),
+        TEST(what_changes_meanwhile_is_read_anew), TEST(it_is_cancelled_and_says_what_is_wrong),
+        TEST(it_may_be_stopped_at_any_time),
     };
     return cmocka_run_group_tests_name("search_direct", tests, NULL, NULL);
 }
