@@ -1,7 +1,7 @@
 // crew: the threads of one search. The work of a stage is a number of jobs; whoever is free takes the next
 // one. Knows nothing of searching.
 #pragma once
-#include "search/pool.h"
+#include <deputy/pool.h>
 #include <deputy/stop.h>
 
 enum { CREW_MOST = 8 };

@@ -54,6 +54,7 @@ static dep_status take_lines(void *ctx, const scan_chunk *c, dep_err *err) {
     return DEP_OK;
 }
 
+// a: outlives the crew, whose arenas give back what the scanners hold.
 static void look_for_pieces(direct *d, arena *a) {
     const term_list *pieces = d->near ? near_pieces(d->near) : NULL;
     d->pieces = pieces && pieces->n
@@ -67,7 +68,7 @@ static dep_status scan_some(direct *d, size_t from, size_t to, dep_err *err) {
     TRY(scan_stream_files(d->lines, from, to, err));
     if (!d->pieces) return DEP_OK;
     // Most words are soon known not to be misspelt.
-    if (near_narrow(d->near, scan_stream_lines(d->lines))) look_for_pieces(d, crew_arena(d->crew, 0));
+    if (near_narrow(d->near, scan_stream_lines(d->lines))) look_for_pieces(d, d->keep);
     return d->pieces ? scan_stream_files(d->pieces, from, to, err) : DEP_OK;
 }
 

@@ -1,7 +1,7 @@
 // pipe: see the header. Blocks of the batches' arenas are kept and used again: a file's texts are gone as
 // soon as it is packed, and asking the system for fresh pages each time costs as much as folding does.
 #include "search/pipe.h"
-#include "search/pool.h"
+#include <deputy/pool.h>
 #include <deputy/thread.h>
 #include <stdlib.h>
 #include <time.h>

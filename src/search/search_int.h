@@ -482,7 +482,7 @@ typedef void scan_visit(void *ctx, size_t worker, const corpus_file *f, uint16_t
                                      size_t n, const search_corpus *c, scan_visit *visit, void *ctx,
                                      dep_err *err);
 
-// The same of files that are there for a while only: by one worker, number 0.
+// The same of files that are there for a while only: by one worker, number 0. `a` outlives the crew.
 typedef struct scan_stream scan_stream;
 scan_stream *scan_stream_new(arena *a, crew *crew, const term_list *terms, const selected_file *files,
                              const search_corpus *c, scan_take *take, scan_visit *visit, void *ctx);

@@ -513,7 +513,7 @@ static dep_status walk_source(walker *w, const search_source *s, dep_err *err) {
     size_t first = w->out->files.n;
     for (size_t i = 0; i < roots.n && !w->stop; i++) walk_from(w, roots.p[i]);
     size_t n = w->out->files.n - first;
-    sort_files(w, w->out->files.p + first, n);
+    if (n) sort_files(w, w->out->files.p + first, n);
     if (n == 0 && !w->stop) cut(w, s->name, true, false, "source matches no file");
     return DEP_OK;
 }

@@ -1,5 +1,5 @@
 // A crew: every job is done once, each worker's in rising order; it stops when asked, and hands on what
-// fails. A pool: what is given back is taken again, up to what may lie unused.
+// fails.
 #include "search/crew.h"
 #include "support/support.h"
 #include <stdatomic.h>
@@ -79,59 +79,11 @@ static void test_search_crew__it_stops_when_asked_and_stays_so(void **state) {
     arena_free(a);
 }
 
-static void test_search_pool__what_is_given_back_is_taken_again(void **state) {
-    (void)state;
-    pool *p = pool_new(3000);
-    size_t got;
-    char *first = pool_take(p, 1000, &got), *second = pool_take(p, 2000, NULL),
-         *third = pool_take(p, 1, NULL);
-    assert_true(got >= 1000);
-    memset(first, 1, 1000);
-    pool_give(p, first);
-    pool_give(p, second);
-    pool_give(p, third); // no room: to the system
-    assert_ptr_equal(pool_take(p, 1500, &got), second);
-    assert_true(got >= 2000);
-    assert_ptr_equal(pool_take(p, 300, NULL), first);
-    pool_give(p, first);
-    // Far larger than what is asked for, it stays where it is.
-    char *small = pool_take(p, 100, &got);
-    assert_true(small != first && got < 1000);
-    pool_give(p, small);
-    pool_give(p, second);
-    pool_give(p, NULL);
-    pool_free(p);
-    pool_free(NULL);
-}
-
-static void test_search_pool__arrays_grow_and_keep_what_is_in_them(void **state) {
-    (void)state;
-    pool *p = pool_new(1 << 20);
-    void *block = NULL;
-    size_t cap = 0, used = 0;
-    for (; used < 100000; used++) {
-        assert_true(pool_grow(p, &block, &cap, used + 1, used, sizeof(uint32_t)));
-        ((uint32_t *)block)[used] = (uint32_t)used;
-    }
-    for (size_t i = 0; i < used; i++) assert_int_equal(((uint32_t *)block)[i], i);
-    assert_false(pool_grow(p, &block, &cap, SIZE_MAX / 2, used, sizeof(uint32_t)));
-    assert_int_equal(((uint32_t *)block)[used - 1], used - 1);
-    pool_give(p, block);
-    pool_free(p);
-    // Without a pool as well.
-    block = NULL;
-    cap = 0;
-    assert_true(pool_grow(NULL, &block, &cap, 10, 0, 8));
-    pool_give(NULL, block);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_search_crew__each_job_is_done_once),
         cmocka_unit_test(test_search_crew__what_fails_is_handed_on),
         cmocka_unit_test(test_search_crew__it_stops_when_asked_and_stays_so),
-        cmocka_unit_test(test_search_pool__what_is_given_back_is_taken_again),
-        cmocka_unit_test(test_search_pool__arrays_grow_and_keep_what_is_in_them),
     };
     return cmocka_run_group_tests_name("search_crew", tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 // pool: see the header. Large blocks are the system's: what malloc has freed on some thread it mostly keeps,
 // and the system makes a large block longer without a copy.
-#include "search/pool.h"
+#include <deputy/pool.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
