@@ -145,6 +145,7 @@ const core_files = [_][]const u8{
     "model/responses_request.c",
     "model/responses_stream.c",
     "model/sse.c",
+    "model/stream.c",
     "model/url.c",
     // 4 knowledge
     "knowledge/knowledge.c",

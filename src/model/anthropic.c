@@ -2,21 +2,6 @@
 // headers; the request's text and the events are the business of anthropic_request and anthropic_stream.
 #include "model/anthropic_int.h"
 
-static void *open_stream(arena *a, const model_provider *p, const model_sink *sink) {
-    return anthropic_stream_new(a, p, sink);
-}
-static dep_status feed(void *s, str bytes, bool *done, dep_err *err) {
-    return anthropic_stream_feed(s, bytes, done, err);
-}
-static dep_status end(void *s, bool whole, model_reply *ret, dep_err *err) {
-    return anthropic_stream_end(s, whole, ret, err);
-}
-static model_stream_facts facts(const void *s) {
-    return (model_stream_facts){.has_content = anthropic_stream_has_content(s),
-                                .passes = anthropic_stream_overloaded(s),
-                                .has_usage = anthropic_stream_has_usage(s)};
-}
-
 enum { HEADERS = 2 };
 
 // Fills both and returns how many are to be sent.
@@ -34,10 +19,9 @@ static dep_status anthropic_call(model_provider *p, arena *a, const model_reques
                        .headers = headers,
                        .n_headers = n,
                        .body = anthropic_request_json(a, p, req),
-                       .open = open_stream,
-                       .feed = feed,
-                       .end = end,
-                       .facts = facts,
+                       .open = anthropic_stream_new,
+                       .feed = anthropic_stream_feed,
+                       .end = anthropic_stream_end,
                        .error_passes = anthropic_error_passes};
     return model_attempts(p, a, &wire, sink, ret, err);
 }
@@ -51,7 +35,7 @@ static dep_status anthropic_window(model_provider *p, arena *a, str model, const
     json *info;
     TRY(model_get_json(p, a, url, headers, n, sink, &info, err));
     int64_t limit;
-    if (!json_int(json_get(info, S("max_input_tokens")), 1, MODEL_WINDOW_MAX, &limit))
+    if (!json_int(json_get(info, S("max_input_tokens")), 1, MODEL_TOKENS_MAX, &limit))
         return err_set(err, DEP_ERR_NOT_FOUND, STR_FMT ": the API does not tell the window of " STR_FMT,
                        STR_ARG(p->config.name), STR_ARG(model_foreign_message(a, p, model)));
     *tokens = limit;

@@ -10,8 +10,7 @@
 #include "model/anthropic_int.h"
 
 enum {
-    STREAM_BLOCKS_MAX = 1000,    // blocks of a reply
-    TOKENS_MAX = 1000 * 1000000, // more is a server's mistake
+    STREAM_BLOCKS_MAX = 1000, // blocks of a reply
 };
 
 // A member of a block that deltas continue.
@@ -35,42 +34,16 @@ typedef struct {
     bool closed;
 } block;
 
-struct anthropic_stream {
-    arena *a, *scratch; // scratch: one event
-    const model_provider *p;
-    const model_sink *sink;
-    sse_reader *sse;
+typedef struct {
+    model_stream h;
     VEC(block) blocks;
-    str model, stop_reason;
-    str half; // of a character whose rest comes with the next event
-    model_usage usage;
-    bool has_usage, has_content, message_stopped, overloaded;
-    dep_status failed;
-    dep_err err;
-};
+    str stop_reason;
+} anthropic_stream;
 
-static void free_scratch(void *p) {
-    arena_free(((anthropic_stream *)p)->scratch);
-}
-
-anthropic_stream *anthropic_stream_new(arena *a, const model_provider *p, const model_sink *sink) {
+model_stream *anthropic_stream_new(arena *a, const model_provider *p, const model_sink *sink) {
     anthropic_stream *s = NEW(a, anthropic_stream);
-    s->a = a;
-    s->p = p;
-    s->sink = sink;
-    arena_defer(a, free_scratch, s); // first: it may be what cannot be had
-    s->scratch = arena_new();
-    s->sse = sse_new(a, MODEL_EVENT_MAX);
-    return s;
-}
-
-[[gnu::format(printf, 2, 3)]] static void fail(anthropic_stream *s, const char *fmt, ...) {
-    va_list ap;
-    va_start(ap, fmt);
-    str text = str_vfmt(s->scratch, fmt, ap);
-    va_end(ap);
-    s->failed =
-        err_set(&s->err, DEP_ERR_PROVIDER, STR_FMT, STR_ARG(model_foreign_message(s->scratch, s->p, text)));
+    model_stream_init(&s->h, a, p, sink);
+    return &s->h;
 }
 
 // --- Blocks ----------------------------------------------------------------------------------------------
@@ -85,16 +58,16 @@ static block *find_block(anthropic_stream *s, const json *event) {
 }
 
 static void add_part(anthropic_stream *s, block *b, part k, str text) {
-    if (!b->seen[k]) b->parts[k] = buf_new(s->a, MODEL_REPLY_MAX);
+    if (!b->seen[k]) b->parts[k] = buf_new(s->h.a, MODEL_REPLY_MAX);
     b->seen[k] = true;
     if (k == PART_CITATIONS && b->parts[k].n) buf_add(&b->parts[k], S(","));
     buf_add(&b->parts[k], text);
 }
 
 static void tell(const anthropic_stream *s, part k, str text) {
-    if (!s->sink || text.n == 0) return;
-    if (k == PART_TEXT && s->sink->text) s->sink->text(s->sink->ctx, text);
-    if (k == PART_THINKING && s->sink->thinking) s->sink->thinking(s->sink->ctx, text);
+    if (text.n == 0) return;
+    if (k == PART_TEXT) model_tell_text(s->h.sink, text);
+    if (k == PART_THINKING) model_tell_thinking(s->h.sink, text);
 }
 
 static void on_block_start(anthropic_stream *s, const json *event) {
@@ -102,21 +75,22 @@ static void on_block_start(anthropic_stream *s, const json *event) {
     int64_t index;
     if (!content || content->kind != JSON_OBJECT ||
         !json_int(json_get(event, S("index")), 0, INT32_MAX, &index)) {
-        fail(s, "the stream holds a content_block_start without a block or an index");
+        model_stream_fail(&s->h, "the stream holds a content_block_start without a block or an index");
         return;
     }
     if (s->blocks.n == STREAM_BLOCKS_MAX) {
-        s->failed = err_set(&s->err, DEP_ERR_LIMIT, "the reply has more than %d blocks", STREAM_BLOCKS_MAX);
+        s->h.failed =
+            err_set(&s->h.err, DEP_ERR_LIMIT, "the reply has more than %d blocks", STREAM_BLOCKS_MAX);
         return;
     }
-    s->has_content = true;
-    block b = {.index = index, .start = str_dup(s->a, content->raw)};
-    b.type = str_dup(s->a, json_str(content, S("type"), S("")));
+    s->h.facts.has_content = true;
+    block b = {.index = index, .start = str_dup(s->h.a, content->raw)};
+    b.type = str_dup(s->h.a, json_str(content, S("type"), S("")));
     if (str_eq(b.type, S("tool_use"))) {
-        b.id = str_dup(s->a, json_str(content, S("id"), S("")));
-        b.name = str_dup(s->a, json_str(content, S("name"), S("")));
+        b.id = str_dup(s->h.a, json_str(content, S("id"), S("")));
+        b.name = str_dup(s->h.a, json_str(content, S("name"), S("")));
         if (b.id.n == 0 || b.name.n == 0) {
-            fail(s, "the stream holds a tool call without an id or a name");
+            model_stream_fail(&s->h, "the stream holds a tool call without an id or a name");
             return;
         }
     }
@@ -125,8 +99,8 @@ static void on_block_start(anthropic_stream *s, const json *event) {
         str begun = json_str(content, parts[k].member, S(""));
         if (begun.n) add_part(s, &b, k, begun);
     }
-    vec_push(s->a, &s->blocks, b);
-    if (b.id.n && s->sink && s->sink->tool) s->sink->tool(s->sink->ctx, b.id, b.name);
+    vec_push(s->h.a, &s->blocks, b);
+    if (b.id.n) model_tell_tool(s->h.sink, b.id, b.name);
     if (str_eq(b.type, S("text"))) tell(s, PART_TEXT, json_str(content, S("text"), S("")));
     if (str_eq(b.type, S("thinking"))) tell(s, PART_THINKING, json_str(content, S("thinking"), S("")));
 }
@@ -135,7 +109,7 @@ static void on_block_delta(anthropic_stream *s, const json *event) {
     block *b = find_block(s, event);
     const json *delta = json_get(event, S("delta"));
     if (!b || b->closed || !delta) {
-        fail(s, "the stream continues a block that is not open");
+        model_stream_fail(&s->h, "the stream continues a block that is not open");
         return;
     }
     str type = json_str(delta, S("type"), S(""));
@@ -162,31 +136,32 @@ static void take_usage(anthropic_stream *s, const json *usage) {
         str member;
         int64_t *to;
     } counts[] = {
-        {S("input_tokens"), &s->usage.input},
-        {S("output_tokens"), &s->usage.output},
-        {S("cache_read_input_tokens"), &s->usage.cache_read},
-        {S("cache_creation_input_tokens"), &s->usage.cache_write},
+        {S("input_tokens"), &s->h.usage.input},
+        {S("output_tokens"), &s->h.usage.output},
+        {S("cache_read_input_tokens"), &s->h.usage.cache_read},
+        {S("cache_creation_input_tokens"), &s->h.usage.cache_write},
     };
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         int64_t n;
-        if (!json_int(json_get(usage, counts[i].member), 0, TOKENS_MAX, &n)) continue;
+        if (!json_int(json_get(usage, counts[i].member), 0, MODEL_TOKENS_MAX, &n)) continue;
         if (n > *counts[i].to) *counts[i].to = n;
-        if (n > 0) s->has_usage = true;
+        if (n > 0) s->h.facts.has_usage = true;
     }
 }
 
 static void on_error(anthropic_stream *s, const json *event) {
     const json *error = json_get(event, S("error"));
     str type = json_str(error, S("type"), S("error"));
-    s->overloaded = anthropic_error_passes(type);
-    fail(s, STR_FMT ": " STR_FMT, STR_ARG(type), STR_ARG(json_str(error, S("message"), S("no message"))));
+    s->h.facts.passes = anthropic_error_passes(type);
+    model_stream_fail(&s->h, STR_FMT ": " STR_FMT, STR_ARG(type),
+                      STR_ARG(json_str(error, S("message"), S("no message"))));
 }
 
 static void on_json(anthropic_stream *s, const json *event) {
     str type = json_str(event, S("type"), S(""));
     if (str_eq(type, S("message_start"))) {
         const json *message = json_get(event, S("message"));
-        s->model = str_dup(s->a, json_str(message, S("model"), S("")));
+        s->h.model = str_dup(s->h.a, json_str(message, S("model"), S("")));
         take_usage(s, json_get(message, S("usage")));
     } else if (str_eq(type, S("content_block_start"))) {
         on_block_start(s, event);
@@ -197,10 +172,10 @@ static void on_json(anthropic_stream *s, const json *event) {
         if (b) b->closed = true;
     } else if (str_eq(type, S("message_delta"))) {
         str reason = json_str(json_get(event, S("delta")), S("stop_reason"), S(""));
-        if (reason.n) s->stop_reason = str_dup(s->a, reason);
+        if (reason.n) s->stop_reason = str_dup(s->h.a, reason);
         take_usage(s, json_get(event, S("usage")));
     } else if (str_eq(type, S("message_stop"))) {
-        s->message_stopped = true;
+        s->h.done = true;
     } else if (str_eq(type, S("error"))) {
         on_error(s, event);
     }
@@ -210,31 +185,19 @@ static bool on_event(void *ctx, const sse_event *e) {
     anthropic_stream *s = ctx;
     // Some proxies close with OpenAI's end marker.
     if (str_eq(e->data, S("[DONE]"))) return true;
-    arena_reset(s->scratch);
     json *event;
     dep_err why;
-    dep_status status = json_parse(s->scratch, e->data, MODEL_EVENT_MAX, &event, &why);
-    if (status == DEP_ERR_PARSE) {
-        str joined = model_join_halves(s->scratch, s->a, e->data, &s->half);
-        if (!str_eq(joined, e->data)) status = json_parse(s->scratch, joined, MODEL_EVENT_MAX, &event, &why);
-    }
-    if (status != DEP_OK)
-        fail(s, "the stream holds an event that is not JSON (%s)", why.msg);
+    if (model_stream_json(&s->h, e->data, &event, &why) != DEP_OK)
+        model_stream_fail(&s->h, "the stream holds an event that is not JSON (%s)", why.msg);
     else
         on_json(s, event);
-    return s->failed == DEP_OK && !s->message_stopped;
+    return s->h.failed == DEP_OK && !s->h.done;
 }
 
-dep_status anthropic_stream_feed(anthropic_stream *s, str bytes, bool *done, dep_err *err) {
-    ARENA_CATCH(s->scratch, err);
-    bool stopped = false;
-    if (s->failed == DEP_OK) {
-        dep_status status = sse_feed(s->sse, bytes, on_event, s, &stopped, &s->err);
-        if (s->failed == DEP_OK) s->failed = status;
-    }
-    if (s->failed != DEP_OK) return err_set(err, s->failed, "%s", s->err.msg);
-    *done = s->message_stopped;
-    return DEP_OK;
+dep_status anthropic_stream_feed(model_stream *m, str bytes, bool *done, dep_err *err) {
+    ARENA_CATCH(m->scratch, err);
+    model_stream_events(m, bytes, on_event);
+    return model_stream_state(m, done, err);
 }
 
 // --- The reply -------------------------------------------------------------------------------------------
@@ -243,7 +206,7 @@ dep_status anthropic_stream_feed(anthropic_stream *s, str bytes, bool *done, dep
 // one too.
 static str object_or_empty(anthropic_stream *s, str text) {
     json *parsed;
-    bool fine = json_parse(s->scratch, text, 0, &parsed, NULL) == DEP_OK && parsed->kind == JSON_OBJECT;
+    bool fine = json_parse(s->h.scratch, text, 0, &parsed, NULL) == DEP_OK && parsed->kind == JSON_OBJECT;
     return fine ? text : S("{}");
 }
 
@@ -263,9 +226,9 @@ static void write_part(anthropic_stream *s, jw *w, block *b, part k) {
 
 static str raw_block(anthropic_stream *s, block *b) {
     json *start;
-    arena_reset(s->scratch);
-    if (json_parse(s->scratch, b->start, 0, &start, NULL) != DEP_OK) return (str){0};
-    buf out = buf_new(s->a, 0);
+    arena_reset(s->h.scratch);
+    if (json_parse(s->h.scratch, b->start, 0, &start, NULL) != DEP_OK) return (str){0};
+    buf out = buf_new(s->h.a, 0);
     jw w = jw_new(&out);
     bool written[PART_COUNT] = {0};
     jw_obj(&w);
@@ -294,14 +257,14 @@ static void set_input(anthropic_stream *s, block *b, model_block *m) {
     if (str_trim(text).n == 0) {
         // Some servers send the whole input at once.
         json *start;
-        arena_reset(s->scratch);
-        if (json_parse(s->scratch, b->start, 0, &start, NULL) == DEP_OK) {
+        arena_reset(s->h.scratch);
+        if (json_parse(s->h.scratch, b->start, 0, &start, NULL) == DEP_OK) {
             const json *input = json_get(start, S("input"));
-            if (input) text = str_dup(s->a, input->raw);
+            if (input) text = str_dup(s->h.a, input->raw);
         }
         b->seen[PART_INPUT] = false;
     }
-    model_block_set_input(s->a, m, text);
+    model_block_set_input(s->h.a, m, text);
 }
 
 static str part_text(block *b, part k) {
@@ -324,14 +287,6 @@ static model_stop named_stop(str reason) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (str_eq(reason, rows[i].reason)) return rows[i].stop;
     return STOP_OTHER;
-}
-
-static model_stop stop_of(str reason, bool has_call) {
-    model_stop stop = named_stop(reason);
-    // Local servers name the wrong reason: a whole call is a call, and without one there is nothing to run.
-    if (has_call && (stop == STOP_END || stop == STOP_OTHER)) return STOP_TOOL_USE;
-    if (!has_call && stop == STOP_TOOL_USE) return STOP_END;
-    return stop;
 }
 
 // A reply that came to its limit in the middle of a block: what can be neither run nor sent back is left out.
@@ -370,37 +325,24 @@ static void finish_block(anthropic_stream *s, block *b, bool whole, model_reply 
     // Thinking without its signature, or half of something unknown, cannot be sent back.
     if (b->closed || m.kind == BLOCK_TEXT || m.kind == BLOCK_TOOL_USE) m.raw = raw_block(s, b);
     if (m.kind == BLOCK_OTHER && m.raw.n == 0) return;
-    vec_push(s->a, &ret->blocks, m);
+    vec_push(s->h.a, &ret->blocks, m);
 }
 
-dep_status anthropic_stream_end(anthropic_stream *s, bool whole, model_reply *ret, dep_err *err) {
-    ARENA_CATCH(s->scratch, err);
-    *ret =
-        (model_reply){.usage = s->usage, .model = s->model, .stop = STOP_OTHER, .stop_text = s->stop_reason};
-    bool open = sse_pending(s->sse), has_call = false;
+dep_status anthropic_stream_end(model_stream *m, bool whole, model_reply *ret, dep_err *err) {
+    ARENA_CATCH(m->scratch, err);
+    anthropic_stream *s = (anthropic_stream *)m;
+    *ret = (model_reply){
+        .usage = s->h.usage, .model = s->h.model, .stop = STOP_OTHER, .stop_text = s->stop_reason};
+    bool open = sse_pending(s->h.sse), has_call = false;
     for (size_t i = 0; i < s->blocks.n; i++) open = open || !s->blocks.p[i].closed;
     // A reason to stop after closed blocks says that the reply is whole, even if the last event is missing.
-    bool ended = s->message_stopped || (s->stop_reason.n > 0 && !open);
+    bool ended = s->h.done || (s->stop_reason.n > 0 && !open);
     for (size_t i = 0; i < s->blocks.n; i++) finish_block(s, &s->blocks.p[i], whole && ended, ret);
     for (size_t i = 0; i < ret->blocks.n; i++) has_call = has_call || ret->blocks.p[i].kind == BLOCK_TOOL_USE;
     if (!whole) return DEP_OK;
-    if (!ended)
-        return err_set(err, DEP_ERR_NETWORK,
-                       "the reply ended early: the stream stopped before its last event");
-    ret->stop = stop_of(s->stop_reason, has_call);
+    if (!ended) return model_stream_early(err);
+    ret->stop = model_stop_beside(named_stop(s->stop_reason), has_call);
     return DEP_OK;
-}
-
-bool anthropic_stream_has_content(const anthropic_stream *s) {
-    return s->has_content;
-}
-
-bool anthropic_stream_overloaded(const anthropic_stream *s) {
-    return s->overloaded;
-}
-
-bool anthropic_stream_has_usage(const anthropic_stream *s) {
-    return s->has_usage;
 }
 
 bool anthropic_error_passes(str type) {

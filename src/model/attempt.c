@@ -15,7 +15,7 @@ typedef struct {
 
 typedef struct {
     const model_wire *wire;
-    void *stream;
+    model_stream *stream;
 } feeding;
 
 static dep_status on_data(void *ctx, str bytes, bool *done, dep_err *err) {
@@ -106,9 +106,9 @@ static void settle_answer(arena *a, const model_provider *p, const model_wire *w
                           text.n ? ": " : "", STR_ARG(text), hint_of(r->status));
 }
 
-static void settle_stream(const model_wire *w, void *stream, dep_status status, model_reply *ret,
+static void settle_stream(const model_wire *w, model_stream *stream, dep_status status, model_reply *ret,
                           attempt_end *end) {
-    model_stream_facts facts = w->facts(stream);
+    model_stream_facts facts = stream->facts;
     // Silence and a broken connection after the last that was needed take nothing away.
     bool whole =
         status == DEP_OK || (facts.complete && (status == DEP_ERR_NETWORK || status == DEP_ERR_TIMEOUT));
@@ -163,7 +163,7 @@ static attempt_end attempt(model_provider *p, arena *a, const model_wire *w, con
         return end;
     }
     settle_stream(w, f.stream, status, ret, &end);
-    model_stream_facts facts = w->facts(f.stream);
+    model_stream_facts facts = f.stream->facts;
     // Also what was cut off has been paid for.
     if (!facts.has_usage && (end.status == DEP_OK || facts.has_content)) estimate_usage(w->body, ret);
     if (end.status == DEP_ERR_PROVIDER && model_says_too_long(a, str_z(end.err.msg))) ret->too_long = true;
@@ -212,35 +212,31 @@ dep_status model_attempts(model_provider *p, arena *a, const model_wire *w, cons
 
 // The wire of a GET: collects the body, which becomes the one text block of the reply.
 typedef struct {
-    arena *a;
+    model_stream h;
     buf text;
 } document;
 
-static void *document_open(arena *a, const model_provider *p, const model_sink *sink) {
+static model_stream *document_open(arena *a, const model_provider *p, const model_sink *sink) {
     (void)p, (void)sink;
     document *d = NEW(a, document);
-    *d = (document){.a = a, .text = buf_new(a, MODEL_JSON_MAX)};
-    return d;
+    // Nothing is to be estimated.
+    *d = (document){.h = {.a = a, .facts.has_usage = true}, .text = buf_new(a, MODEL_JSON_MAX)};
+    return &d->h;
 }
 
 // NOLINTNEXTLINE(readability-non-const-parameter): the type is model_wire's
-static dep_status document_feed(void *s, str bytes, bool *done, dep_err *err) {
+static dep_status document_feed(model_stream *s, str bytes, bool *done, dep_err *err) {
     (void)done, (void)err;
     buf_add(&((document *)s)->text, bytes);
     return DEP_OK;
 }
 
-static dep_status document_end(void *s, bool whole, model_reply *ret, dep_err *err) {
+static dep_status document_end(model_stream *s, bool whole, model_reply *ret, dep_err *err) {
     (void)whole, (void)err;
-    document *d = s;
+    document *d = (document *)s;
     model_block b = {.kind = BLOCK_TEXT, .text = buf_str(&d->text)};
-    vec_push(d->a, &ret->blocks, b);
+    vec_push(s->a, &ret->blocks, b);
     return DEP_OK;
-}
-
-static model_stream_facts document_facts(const void *s) {
-    (void)s;
-    return (model_stream_facts){.has_usage = true}; // nothing to estimate
 }
 
 static bool never_passes(str type) {
@@ -258,7 +254,6 @@ dep_status model_get_json(model_provider *p, arena *a, str url, const str *heade
                        .open = document_open,
                        .feed = document_feed,
                        .end = document_end,
-                       .facts = document_facts,
                        .error_passes = never_passes};
     model_reply reply;
     int answered = 0;

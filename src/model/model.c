@@ -125,6 +125,18 @@ bool model_cancelled(const model_sink *sink) {
     return sink && sink->cancelled && sink->cancelled(sink->ctx);
 }
 
+void model_tell_text(const model_sink *sink, str delta) {
+    if (sink && sink->text) sink->text(sink->ctx, delta);
+}
+
+void model_tell_thinking(const model_sink *sink, str delta) {
+    if (sink && sink->thinking) sink->thinking(sink->ctx, delta);
+}
+
+void model_tell_tool(const model_sink *sink, str id, str name) {
+    if (sink && sink->tool) sink->tool(sink->ctx, id, name);
+}
+
 bool model_wait(const model_sink *sink, int64_t ms) {
     enum { SLICE_MS = 50 };
     for (;;) {
@@ -158,4 +170,18 @@ void model_block_set_input(arena *a, model_block *b, str text) {
     b->input = trimmed.n ? trimmed : S("{}");
     b->bad_input = json_parse(a, b->input, 0, &parsed, NULL) != DEP_OK || parsed->kind != JSON_OBJECT;
     if (b->bad_input) b->input = text;
+}
+
+void model_usage_add(model_usage *to, const model_usage *more) {
+    to->input += more->input;
+    to->output += more->output;
+    to->cache_read += more->cache_read;
+    to->cache_write += more->cache_write;
+    to->estimated |= more->estimated;
+}
+
+bool model_reply_blank(const model_reply *r) {
+    for (vec_each(const model_block, b, &r->blocks))
+        if (b->kind == BLOCK_TEXT || b->kind == BLOCK_TOOL_USE) return false;
+    return true;
 }

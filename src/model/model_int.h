@@ -2,6 +2,7 @@
 #pragma once
 #include "model/http_int.h"
 #include <deputy/model.h>
+#include <deputy/sse.h>
 
 enum {
     MODEL_MAX_TOKENS_DEFAULT = 8192,
@@ -11,7 +12,7 @@ enum {
         60000,                 // a server that asks for more is not waited for: the call fails and says so
     MODEL_MESSAGE_CHARS = 500, // of an error text that a server sent
     MODEL_HEADERS_MAX = 8,
-    MODEL_WINDOW_MAX = 1000 * 1000000, // tokens; more is a server's mistake
+    MODEL_TOKENS_MAX = 1000 * 1000000, // of a window, of a count; more is a server's mistake
     MODEL_JSON_MAX = 16 << 20,         // bytes of an answer that is one JSON document
 };
 
@@ -42,6 +43,10 @@ struct model_provider {
 };
 
 bool model_cancelled(const model_sink *sink);
+// What a sink may hear. NULL: nobody listens.
+void model_tell_text(const model_sink *sink, str delta);
+void model_tell_thinking(const model_sink *sink, str delta);
+void model_tell_tool(const model_sink *sink, str id, str name);
 // Sleeps in slices; false when it was cancelled.
 bool model_wait(const model_sink *sink, int64_t ms);
 // How long to wait before attempt `attempt` + 2: exponential with jitter.
@@ -54,8 +59,11 @@ str model_foreign_message(arena *a, const model_provider *p, str text);
 str model_join_halves(arena *a, arena *keep, str data, str *half);
 // A call's input after it came whole: "{}" when empty; bad_input when it is no JSON object.
 void model_block_set_input(arena *a, model_block *b, str text);
+void model_usage_add(model_usage *to, const model_usage *more);
+// Neither text nor a call came.
+bool model_reply_blank(const model_reply *r);
 
-// --- attempt.c: one call over HTTP, with its retries -----------------------------------------------------
+// --- stream.c: the head of a state machine over one reply ------------------------------------------------
 // What is known of a reply while it streams.
 typedef struct {
     bool has_content; // a content event has come: from here on a retry would repeat text
@@ -64,6 +72,37 @@ typedef struct {
     bool complete; // what has come is a whole reply, however the connection ends
 } model_stream_facts;
 
+// Each client's state begins with it.
+typedef struct {
+    arena *a, *scratch; // scratch: one event
+    const model_provider *p;
+    const model_sink *sink;
+    sse_reader *sse;
+    str model; // as reported
+    str half;  // an escape, half of a character whose rest comes with the next event
+    model_usage usage;
+    model_stream_facts facts;
+    bool done; // no more bytes are needed
+    dep_status failed;
+    dep_err err;
+} model_stream;
+
+// Texts of the reply live in a. p and sink may be NULL.
+void model_stream_init(model_stream *s, arena *a, const model_provider *p, const model_sink *sink);
+// The stream ends with PROVIDER; what the server sent is made fit for an error.
+[[gnu::format(printf, 2, 3)]] void model_stream_fail(model_stream *s, const char *fmt, ...);
+// The data of one event, in scratch, which is emptied before. Errors: those of json_parse.
+[[nodiscard]] dep_status model_stream_json(model_stream *s, str data, json **ret, dep_err *err);
+// Bytes of a body of events, unless the stream has failed. fn gets s and returns false to hear no more.
+void model_stream_events(model_stream *s, str bytes, bool (*fn)(void *ctx, const sse_event *e));
+// What feed of a model_wire returns: the failure, or *done.
+[[nodiscard]] dep_status model_stream_state(const model_stream *s, bool *done, dep_err *err);
+// NETWORK, for a reply whose end did not come.
+dep_status model_stream_early(dep_err *err);
+// Servers name the wrong reason: a whole call is a call, and without one there is nothing to run.
+model_stop model_stop_beside(model_stop stop, bool has_call);
+
+// --- attempt.c: one call over HTTP, with its retries -----------------------------------------------------
 // One API's request and the state machine that reads its answer.
 typedef struct {
     str url;
@@ -73,13 +112,12 @@ typedef struct {
     bool json_answer; // one JSON document of at most MODEL_JSON_MAX is expected, no stream
     bool get;         // GET without a body
     // A new state machine for each attempt; texts of the reply live in a. sink may be NULL.
-    void *(*open)(arena *a, const model_provider *p, const model_sink *sink);
+    model_stream *(*open)(arena *a, const model_provider *p, const model_sink *sink);
     // Bytes of the body of a 200. *done when no more is needed. Errors: PROVIDER, LIMIT.
-    dep_status (*feed)(void *s, str bytes, bool *done, dep_err *err);
+    dep_status (*feed)(model_stream *s, str bytes, bool *done, dep_err *err);
     // The end of the body: fills *ret with what there is. NETWORK when it ended early. whole: false after a
     // failure, whose error stays the caller's; then this returns OK. Half a call is never in *ret.
-    dep_status (*end)(void *s, bool whole, model_reply *ret, dep_err *err);
-    model_stream_facts (*facts)(const void *s);
+    dep_status (*end)(model_stream *s, bool whole, model_reply *ret, dep_err *err);
     bool (*error_passes)(str type); // by the type of an error answer, beside 429 and 5xx
 } model_wire;
 [[nodiscard]] dep_status model_attempts(model_provider *p, arena *a, const model_wire *w,

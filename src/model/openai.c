@@ -3,37 +3,10 @@
 // document; the request's text, the chunks and the window are the business of the openai_ files.
 #include "model/openai_int.h"
 
-static void *open_stream(arena *a, const model_provider *p, const model_sink *sink) {
-    return openai_stream_new(a, p, sink);
-}
-static dep_status feed(void *s, str bytes, bool *done, dep_err *err) {
-    return openai_stream_feed(s, bytes, done, err);
-}
-static dep_status end(void *s, bool whole, model_reply *ret, dep_err *err) {
-    return openai_stream_end(s, whole, ret, err);
-}
-static model_stream_facts facts(const void *s) {
-    return openai_stream_facts(s);
-}
-
 size_t openai_headers(arena *a, const model_provider *p, str headers[OPENAI_HEADERS]) {
     if (p->config.key.n == 0) return 0;
     headers[0] = str_fmt(a, "authorization: Bearer " STR_FMT, STR_ARG(p->config.key));
     return 1;
-}
-
-static bool is_empty(const model_reply *r) {
-    for (vec_each(const model_block, b, &r->blocks))
-        if (b->kind == BLOCK_TEXT || b->kind == BLOCK_TOOL_USE) return false;
-    return true;
-}
-
-static void add_usage(model_usage *to, const model_usage *more) {
-    to->input += more->input;
-    to->output += more->output;
-    to->cache_read += more->cache_read;
-    to->cache_write += more->cache_write;
-    to->estimated |= more->estimated;
 }
 
 static dep_status chat_call(model_provider *p, arena *a, const model_request *req, const model_sink *sink,
@@ -44,19 +17,18 @@ static dep_status chat_call(model_provider *p, arena *a, const model_request *re
                        .headers = headers,
                        .n_headers = n,
                        .body = openai_request_body(a, p, req, true),
-                       .open = open_stream,
-                       .feed = feed,
-                       .end = end,
-                       .facts = facts,
+                       .open = openai_stream_new,
+                       .feed = openai_stream_feed,
+                       .end = openai_stream_end,
                        .error_passes = openai_error_passes};
     TRY(model_attempts(p, a, &wire, sink, ret, err));
-    if (!is_empty(ret)) return DEP_OK;
+    if (!model_reply_blank(ret)) return DEP_OK;
     // Some servers lose calls when they stream them.
     model_usage spent = ret->usage;
     wire.body = openai_request_body(a, p, req, false);
     wire.json_answer = true;
     dep_status status = model_attempts(p, a, &wire, sink, ret, err);
-    add_usage(&ret->usage, &spent);
+    model_usage_add(&ret->usage, &spent);
     return status;
 }
 

@@ -1,7 +1,6 @@
 // openai: the parts of the Chat Completions client. Private to src/model.
 #pragma once
 #include "model/model_int.h"
-#include <deputy/sse.h>
 
 // Names under which servers send what a model thinks. The first that comes in a reply is taken: some send the
 // same text under both.
@@ -72,17 +71,14 @@ void openai_calls_identify(openai_calls *c, uint64_t seed);
 str openai_call_json(arena *a, openai_call *c);
 
 // --- Stream (openai_stream.c): a state machine over the chunks of one reply ------------------------------
-typedef struct openai_stream openai_stream;
-
 // Texts of the reply live in a. p and sink may be NULL.
-openai_stream *openai_stream_new(arena *a, const model_provider *p, const model_sink *sink);
+model_stream *openai_stream_new(arena *a, const model_provider *p, const model_sink *sink);
 // Bytes of the body: events, or one JSON document. *done when the reply is whole. Errors: PROVIDER (an error
 // in the stream, bytes that are no such stream, a piece of a call that cannot be attributed), LIMIT.
-[[nodiscard]] dep_status openai_stream_feed(openai_stream *s, str bytes, bool *done, dep_err *err);
+[[nodiscard]] dep_status openai_stream_feed(model_stream *s, str bytes, bool *done, dep_err *err);
 // The end of the body: fills *ret with what there is. NETWORK when it ended early. whole: false after a
 // failure, whose error stays the caller's; then this returns OK.
-[[nodiscard]] dep_status openai_stream_end(openai_stream *s, bool whole, model_reply *ret, dep_err *err);
-model_stream_facts openai_stream_facts(const openai_stream *s);
+[[nodiscard]] dep_status openai_stream_end(model_stream *s, bool whole, model_reply *ret, dep_err *err);
 // Types of errors that pass.
 bool openai_error_passes(str type);
 

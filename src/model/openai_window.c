@@ -21,10 +21,10 @@ static bool tokens_of(const json *v, int64_t *tokens) {
                                S_INIT("context_length"), S_INIT("context_window"),
                                S_INIT("max_context_length")};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (json_int(json_get(v, keys[i]), 1, MODEL_WINDOW_MAX, tokens)) return true;
+        if (json_int(json_get(v, keys[i]), 1, MODEL_TOKENS_MAX, tokens)) return true;
     static const str inner[] = {S_INIT("meta"), S_INIT("default_generation_settings")};
     for (size_t i = 0; i < sizeof inner / sizeof *inner; i++)
-        if (json_int(json_get(json_get(v, inner[i]), S("n_ctx")), 1, MODEL_WINDOW_MAX, tokens)) return true;
+        if (json_int(json_get(json_get(v, inner[i]), S("n_ctx")), 1, MODEL_TOKENS_MAX, tokens)) return true;
     return false;
 }
 

@@ -71,7 +71,7 @@ static void add_call(arena *a, const model_sink *sink, model_reply *ret, size_t 
     model_block b = {.kind = BLOCK_TOOL_USE, .name = name, .input = buf_str(&input)};
     b.id = str_fmt(a, "quote_%zu_%zu", turn, ret->blocks.n + 1);
     vec_push(a, &ret->blocks, b);
-    if (sink && sink->tool) sink->tool(sink->ctx, b.id, b.name);
+    model_tell_tool(sink, b.id, b.name);
 }
 
 static dep_status ask(arena *a, const model_request *req, const model_sink *sink, model_reply *ret,
@@ -194,7 +194,7 @@ static void answer(arena *a, const model_request *req, const model_sink *sink, m
     }
     model_block text = {.kind = BLOCK_TEXT, .text = str_trim(buf_str(&out))};
     vec_push(a, &ret->blocks, text);
-    if (sink && sink->text) sink->text(sink->ctx, text.text);
+    model_tell_text(sink, text.text);
     ret->stop = STOP_END;
     ret->stop_text = S("end_turn");
 }

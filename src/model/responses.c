@@ -4,21 +4,6 @@
 #include "model/openai_int.h"
 #include "model/responses_int.h"
 
-static void *open_stream(arena *a, const model_provider *p, const model_sink *sink) {
-    return responses_stream_new(a, p, sink);
-}
-static dep_status feed(void *s, str bytes, bool *done, dep_err *err) {
-    return responses_stream_feed(s, bytes, done, err);
-}
-static dep_status end(void *s, bool whole, model_reply *ret, dep_err *err) {
-    return responses_stream_end(s, whole, ret, err);
-}
-static model_stream_facts facts(const void *s) {
-    return (model_stream_facts){.has_content = responses_stream_has_content(s),
-                                .passes = responses_stream_error_passes(s),
-                                .has_usage = responses_stream_has_usage(s)};
-}
-
 static dep_status send(model_provider *p, arena *a, const model_request *req, bool stream,
                        const model_sink *sink, model_reply *ret, dep_err *err) {
     str headers[OPENAI_HEADERS];
@@ -28,10 +13,9 @@ static dep_status send(model_provider *p, arena *a, const model_request *req, bo
                        .n_headers = n,
                        .body = responses_request_body(a, p, req, stream),
                        .json_answer = !stream,
-                       .open = open_stream,
-                       .feed = feed,
-                       .end = end,
-                       .facts = facts,
+                       .open = responses_stream_new,
+                       .feed = responses_stream_feed,
+                       .end = responses_stream_end,
                        .error_passes = responses_error_passes};
     return model_attempts(p, a, &wire, sink, ret, err);
 }
@@ -45,12 +29,6 @@ static bool refuses_encrypted(arena *a, const model_provider *p, const model_req
            str_find(text, S("reasoning.encrypted_content")) != SIZE_MAX;
 }
 
-static bool is_empty(const model_reply *r) {
-    for (vec_each(const model_block, b, &r->blocks))
-        if (b->kind == BLOCK_TEXT || b->kind == BLOCK_TOOL_USE) return false;
-    return r->stop == STOP_END;
-}
-
 static dep_status responses_call(model_provider *p, arena *a, const model_request *req,
                                  const model_sink *sink, model_reply *ret, dep_err *err) {
     dep_err why = {0};
@@ -59,14 +37,11 @@ static dep_status responses_call(model_provider *p, arena *a, const model_reques
         p->plain_reasoning = str_hash(req->model);
         status = send(p, a, req, true, sink, ret, &why);
     }
-    if (status == DEP_OK && is_empty(ret)) {
+    if (status == DEP_OK && ret->stop == STOP_END && model_reply_blank(ret)) {
         // Some servers lose text and calls when they stream them: once more, as one document.
         model_usage spent = ret->usage;
         status = send(p, a, req, false, sink, ret, &why);
-        ret->usage.input += spent.input;
-        ret->usage.output += spent.output;
-        ret->usage.cache_read += spent.cache_read;
-        ret->usage.estimated |= spent.estimated;
+        model_usage_add(&ret->usage, &spent);
     }
     return status == DEP_OK ? DEP_OK : err_set(err, status, "%s", why.msg);
 }

@@ -1,7 +1,6 @@
 // responses: the parts of the OpenAI Responses client. Private to src/model.
 #pragma once
 #include "model/model_int.h"
-#include <deputy/sse.h>
 
 // --- Request (responses_request.c) -----------------------------------------------------------------------
 str responses_tools_json(arena *a, const model_tool *tools, size_t n);
@@ -53,20 +52,13 @@ bool item_is_closed(const slots *s, item_kind kind, const item_keys *k);
 void item_match(const slots *s, const item *output, size_t n, bool *taken, size_t *to);
 
 // --- Stream (responses_stream.c): a state machine over the events of one reply ----------------------------
-typedef struct responses_stream responses_stream;
-
 // Texts of the reply live in a. sink may be NULL.
-responses_stream *responses_stream_new(arena *a, const model_provider *p, const model_sink *sink);
+model_stream *responses_stream_new(arena *a, const model_provider *p, const model_sink *sink);
 // Bytes of the body. *done when the response has ended. Errors: PROVIDER (an error event, or bytes that are
 // no such stream), LIMIT.
-[[nodiscard]] dep_status responses_stream_feed(responses_stream *s, str bytes, bool *done, dep_err *err);
+[[nodiscard]] dep_status responses_stream_feed(model_stream *s, str bytes, bool *done, dep_err *err);
 // The end of the body: fills *ret with what there is. NETWORK when the stream ended early. whole: false after
 // a failure, whose error stays the caller's; then this returns OK.
-[[nodiscard]] dep_status responses_stream_end(responses_stream *s, bool whole, model_reply *ret,
-                                              dep_err *err);
-// A person has heard something, or an item other than reasoning has begun.
-bool responses_stream_has_content(const responses_stream *s);
-bool responses_stream_error_passes(const responses_stream *s);
-bool responses_stream_has_usage(const responses_stream *s);
+[[nodiscard]] dep_status responses_stream_end(model_stream *s, bool whole, model_reply *ret, dep_err *err);
 // Codes and types of errors that pass.
 bool responses_error_passes(str code);

@@ -11,71 +11,44 @@
 #include "model/responses_int.h"
 #include <deputy/utf8.h>
 
-enum { TOKENS_MAX = 1000 * 1000000 }; // more is a server's mistake
-
-struct responses_stream {
-    arena *a, *scratch; // scratch: one event
-    const model_provider *p;
-    const model_sink *sink;
-    sse_reader *sse;
+typedef struct {
+    model_stream h;
     enum { BODY_UNKNOWN, BODY_EVENTS, BODY_DOCUMENT } body;
     buf document;
     slots slots;
-    str model, stop_text;
-    str half; // of a character whose rest comes with the next event
+    str stop_text;
     model_stop stop;
-    model_usage usage;
-    bool has_usage, has_content, ended, incomplete, refusal, error_passes;
-    dep_status failed;
-    dep_err err;
-};
+    bool incomplete, refusal;
+} responses_stream;
 
-static void free_scratch(void *p) {
-    arena_free(((responses_stream *)p)->scratch);
-}
-
-responses_stream *responses_stream_new(arena *a, const model_provider *p, const model_sink *sink) {
+model_stream *responses_stream_new(arena *a, const model_provider *p, const model_sink *sink) {
     responses_stream *s = NEW(a, responses_stream);
-    s->a = a;
-    s->p = p;
-    s->sink = sink;
+    model_stream_init(&s->h, a, p, sink);
     s->stop = STOP_OTHER;
-    arena_defer(a, free_scratch, s); // first: it may be what cannot be had
-    s->scratch = arena_new();
-    s->sse = sse_new(a, MODEL_EVENT_MAX);
-    return s;
-}
-
-[[gnu::format(printf, 2, 3)]] static void fail(responses_stream *s, const char *fmt, ...) {
-    va_list ap;
-    va_start(ap, fmt);
-    str text = str_vfmt(s->scratch, fmt, ap);
-    va_end(ap);
-    s->failed =
-        err_set(&s->err, DEP_ERR_PROVIDER, STR_FMT, STR_ARG(model_foreign_message(s->scratch, s->p, text)));
+    return &s->h;
 }
 
 // --- Items -----------------------------------------------------------------------------------------------
 
 static slot *add_slot(responses_stream *s, item_kind kind, const item_keys *k) {
     if (s->slots.n == RESPONSES_ITEMS_MAX) {
-        s->failed = err_set(&s->err, DEP_ERR_LIMIT, "the reply has more than %d items", RESPONSES_ITEMS_MAX);
+        s->h.failed =
+            err_set(&s->h.err, DEP_ERR_LIMIT, "the reply has more than %d items", RESPONSES_ITEMS_MAX);
         return NULL;
     }
-    slot it = {.text = buf_new(s->a, MODEL_REPLY_MAX), .args = buf_new(s->a, MODEL_REPLY_MAX)};
+    slot it = {.text = buf_new(s->h.a, MODEL_REPLY_MAX), .args = buf_new(s->h.a, MODEL_REPLY_MAX)};
     it.i.kind = kind;
-    it.i.keys = (item_keys){k->index, str_dup(s->a, k->id), str_dup(s->a, k->call_id)};
-    vec_push(s->a, &s->slots, it);
-    if (kind != ITEM_REASONING) s->has_content = true;
+    it.i.keys = (item_keys){k->index, str_dup(s->h.a, k->id), str_dup(s->h.a, k->call_id)};
+    vec_push(s->h.a, &s->slots, it);
+    if (kind != ITEM_REASONING) s->h.facts.has_content = true;
     return &s->slots.p[s->slots.n - 1];
 }
 
 static void tell(responses_stream *s, const slot *it, str text) {
     if (text.n == 0) return;
-    s->has_content = true;
-    if (!s->sink) return;
-    if (it->i.kind == ITEM_MESSAGE && s->sink->text) s->sink->text(s->sink->ctx, text);
-    if (it->i.kind == ITEM_REASONING && s->sink->thinking) s->sink->thinking(s->sink->ctx, text);
+    s->h.facts.has_content = true;
+    if (it->i.kind == ITEM_MESSAGE) model_tell_text(s->h.sink, text);
+    if (it->i.kind == ITEM_REASONING) model_tell_thinking(s->h.sink, text);
 }
 
 static void grow(responses_stream *s, slot *it, str text) {
@@ -86,7 +59,7 @@ static void grow(responses_stream *s, slot *it, str text) {
 static void announce(const responses_stream *s, slot *it) {
     if (it->announced || it->i.keys.call_id.n == 0 || it->i.name.n == 0) return;
     it->announced = true;
-    if (s->sink && s->sink->tool) s->sink->tool(s->sink->ctx, it->i.keys.call_id, it->i.name);
+    model_tell_tool(s->h.sink, it->i.keys.call_id, it->i.name);
 }
 
 static bool differ(str a, str b) {
@@ -98,12 +71,13 @@ static bool differ(str a, str b) {
 static bool take_keys(responses_stream *s, slot *it, const item *i) {
     if (i->kind == ITEM_CALL &&
         (differ(it->i.name, i->name) || differ(it->i.keys.call_id, i->keys.call_id))) {
-        fail(s, "the stream gives one place to two tool calls, so their arguments cannot be told apart");
+        model_stream_fail(
+            &s->h, "the stream gives one place to two tool calls, so their arguments cannot be told apart");
         return false;
     }
-    if (it->i.name.n == 0) it->i.name = str_dup(s->a, i->name);
-    if (it->i.keys.call_id.n == 0) it->i.keys.call_id = str_dup(s->a, i->keys.call_id);
-    if (it->i.keys.id.n == 0) it->i.keys.id = str_dup(s->a, i->keys.id);
+    if (it->i.name.n == 0) it->i.name = str_dup(s->h.a, i->name);
+    if (it->i.keys.call_id.n == 0) it->i.keys.call_id = str_dup(s->h.a, i->keys.call_id);
+    if (it->i.keys.id.n == 0) it->i.keys.id = str_dup(s->h.a, i->keys.id);
     if (it->i.keys.index < 0) it->i.keys.index = i->keys.index;
     return true;
 }
@@ -117,20 +91,21 @@ static slot *find(responses_stream *s, item_kind kind, const item_keys *k) {
     bool many;
     slot *it = item_find(&s->slots, kind, k, &many);
     if (many)
-        fail(s, "the stream continues %s without saying which of those that are open", kind_names[kind]);
+        model_stream_fail(&s->h, "the stream continues %s without saying which of those that are open",
+                          kind_names[kind]);
     return it;
 }
 
 static void on_added(responses_stream *s, const json *event) {
     const json *v = json_get(event, S("item"));
     if (!v || v->kind != JSON_OBJECT) return;
-    item i = item_read(s->scratch, v, event);
+    item i = item_read(s->h.scratch, v, event);
     // The same item again, or one whose deltas came first.
     slot *it = NULL;
     if (i.keys.id.n || i.keys.call_id.n) {
         const item_keys k = {.index = -1, .id = i.keys.id, .call_id = i.keys.call_id};
         it = find(s, i.kind, &k);
-        if (s->failed != DEP_OK) return;
+        if (s->h.failed != DEP_OK) return;
     }
     if (!it) it = add_slot(s, i.kind, &i.keys);
     if (!it || !take_keys(s, it, &i)) return;
@@ -158,7 +133,7 @@ static void close_slot(responses_stream *s, slot *it, const item *i) {
     if (!take_keys(s, it, i)) return;
     bool fits = true;
     if (i->kind == ITEM_CALL) {
-        str deltas = str_dup(s->scratch, buf_str(&it->args));
+        str deltas = str_dup(s->h.scratch, buf_str(&it->args));
         fits = i->args.n > 0 || deltas.n == 0;
         if (i->args.n) buf_clear(&it->args), buf_add(&it->args, i->args), it->doubtful = false;
         if (deltas.n == 0 && i->args.n == 0) it->doubtful = false;
@@ -171,18 +146,18 @@ static void close_slot(responses_stream *s, slot *it, const item *i) {
     it->i.cut = i->cut;
     it->refusal |= i->refusal;
     // An item whose whole is less than its pieces is not what can be sent back.
-    if (i->echo && fits) it->i.raw = str_dup(s->a, i->raw);
+    if (i->echo && fits) it->i.raw = str_dup(s->h.a, i->raw);
 }
 
 static void on_done(responses_stream *s, const json *event) {
     const json *v = json_get(event, S("item"));
     if (!v || v->kind != JSON_OBJECT) {
-        fail(s, "the stream holds an output_item.done without an item");
+        model_stream_fail(&s->h, "the stream holds an output_item.done without an item");
         return;
     }
-    item i = item_read(s->scratch, v, event);
+    item i = item_read(s->h.scratch, v, event);
     slot *it = find(s, i.kind, &i.keys);
-    if (s->failed != DEP_OK) return;
+    if (s->h.failed != DEP_OK) return;
     if (!it) {
         const item_keys k = {.index = -1, .id = i.keys.id, .call_id = i.keys.call_id};
         if (item_is_closed(&s->slots, i.kind, &k)) return; // told twice
@@ -243,9 +218,9 @@ static bool on_piece(responses_stream *s, str type, const json *event) {
     if (!value || (value->kind != JSON_STRING && !object)) return true;
     item_keys k = item_keys_read(event);
     slot *it = find(s, pieces[n].kind, &k);
-    if (s->failed != DEP_OK) return true;
+    if (s->h.failed != DEP_OK) return true;
     if (!it && item_is_closed(&s->slots, pieces[n].kind, &k)) {
-        if (!pieces[n].whole) fail(s, "the stream continues an item that has ended");
+        if (!pieces[n].whole) model_stream_fail(&s->h, "the stream continues an item that has ended");
         return true;
     }
     if (!it) it = add_slot(s, pieces[n].kind, &k);
@@ -265,17 +240,17 @@ static bool on_piece(responses_stream *s, str type, const json *event) {
 // One that says nothing but 0 has not counted.
 static void take_usage(responses_stream *s, const json *usage) {
     int64_t in, out, cached;
-    if (json_int(json_get(usage, S("input_tokens")), 0, TOKENS_MAX, &in)) {
+    if (json_int(json_get(usage, S("input_tokens")), 0, MODEL_TOKENS_MAX, &in)) {
         if (!json_int(json_get(json_get(usage, S("input_tokens_details")), S("cached_tokens")), 0, in,
                       &cached))
             cached = 0;
-        s->usage.input = in - cached;
-        s->usage.cache_read = cached;
-        s->has_usage = s->has_usage || in > 0;
+        s->h.usage.input = in - cached;
+        s->h.usage.cache_read = cached;
+        s->h.facts.has_usage = s->h.facts.has_usage || in > 0;
     }
-    if (json_int(json_get(usage, S("output_tokens")), 0, TOKENS_MAX, &out)) {
-        s->usage.output = out;
-        s->has_usage = s->has_usage || out > 0;
+    if (json_int(json_get(usage, S("output_tokens")), 0, MODEL_TOKENS_MAX, &out)) {
+        s->h.usage.output = out;
+        s->h.facts.has_usage = s->h.facts.has_usage || out > 0;
     }
 }
 
@@ -306,26 +281,27 @@ static void on_error(responses_stream *s, const json *error) {
     str type = json_str(error, S("type"), S("")), code = json_str(error, S("code"), type);
     str message = json_str(error, S("message"), S("no message"));
     if (error && error->kind == JSON_STRING) message = error->s;
-    s->error_passes = status == 429 || status >= 500 || responses_error_passes(code) ||
-                      (responses_error_passes(type) && !str_eq(code, S("insufficient_quota")));
+    s->h.facts.passes = status == 429 || status >= 500 || responses_error_passes(code) ||
+                        (responses_error_passes(type) && !str_eq(code, S("insufficient_quota")));
     if (code.n == 0 || str_eq(code, S("error")))
-        fail(s, STR_FMT, STR_ARG(message));
+        model_stream_fail(&s->h, STR_FMT, STR_ARG(message));
     else
-        fail(s, STR_FMT ": " STR_FMT, STR_ARG(code), STR_ARG(message));
+        model_stream_fail(&s->h, STR_FMT ": " STR_FMT, STR_ARG(code), STR_ARG(message));
 }
 
 static void take_output(responses_stream *s, const json *output) {
     if (!output || output->kind != JSON_ARRAY || output->count == 0) return;
     if (output->count > RESPONSES_ITEMS_MAX) {
-        s->failed = err_set(&s->err, DEP_ERR_LIMIT, "the reply has more than %d items", RESPONSES_ITEMS_MAX);
+        s->h.failed =
+            err_set(&s->h.err, DEP_ERR_LIMIT, "the reply has more than %d items", RESPONSES_ITEMS_MAX);
         return;
     }
-    item *items = NEW_N(s->scratch, item, output->count);
-    size_t *to = NEW_N(s->scratch, size_t, output->count), n = 0;
+    item *items = NEW_N(s->h.scratch, item, output->count);
+    size_t *to = NEW_N(s->h.scratch, size_t, output->count), n = 0;
     for (const json *v = output->child; v; v = v->next)
-        if (v->kind == JSON_OBJECT) items[n++] = item_read(s->scratch, v, NULL);
-    item_match(&s->slots, items, n, NEW_N(s->scratch, bool, s->slots.n), to);
-    for (size_t j = 0; j < n && s->failed == DEP_OK; j++) {
+        if (v->kind == JSON_OBJECT) items[n++] = item_read(s->h.scratch, v, NULL);
+    item_match(&s->slots, items, n, NEW_N(s->h.scratch, bool, s->slots.n), to);
+    for (size_t j = 0; j < n && s->h.failed == DEP_OK; j++) {
         slot *it;
         if (to[j] != SIZE_MAX)
             it = &s->slots.p[to[j]];
@@ -337,7 +313,7 @@ static void take_output(responses_stream *s, const json *output) {
 
 static void on_incomplete(responses_stream *s, const json *response) {
     str reason = json_str(json_get(response, S("incomplete_details")), S("reason"), S(""));
-    s->stop_text = str_dup(s->a, reason.n ? reason : S("incomplete"));
+    s->stop_text = str_dup(s->h.a, reason.n ? reason : S("incomplete"));
     // Without a reason it is taken for the usual one.
     if (reason.n == 0 || str_eq(reason, S("max_output_tokens")) || str_eq(reason, S("max_tokens")) ||
         str_eq(reason, S("length")))
@@ -353,20 +329,21 @@ static void on_end(responses_stream *s, str status, const json *response) {
         status = said;
     take_usage(s, json_get(response, S("usage")));
     str model = json_str(response, S("model"), S(""));
-    if (model.n) s->model = str_dup(s->a, model);
+    if (model.n) s->h.model = str_dup(s->h.a, model);
     const json *error = json_get(response, S("error"));
     if (str_eq(status, S("failed")) || str_eq(status, S("cancelled"))) {
         if (error && (error->kind == JSON_OBJECT || error->kind == JSON_STRING))
             on_error(s, error);
         else
-            fail(s, "the API ended the response as " STR_FMT ", without a reason", STR_ARG(status));
+            model_stream_fail(&s->h, "the API ended the response as " STR_FMT ", without a reason",
+                              STR_ARG(status));
         return;
     }
     take_output(s, json_get(response, S("output")));
-    if (s->failed != DEP_OK) return;
-    s->ended = true;
+    if (s->h.failed != DEP_OK) return;
+    s->h.done = true;
     s->stop = STOP_END;
-    s->stop_text = str_dup(s->a, status);
+    s->stop_text = str_dup(s->h.a, status);
     if (str_eq(status, S("incomplete"))) {
         s->incomplete = true;
         s->stop = STOP_OTHER;
@@ -399,7 +376,7 @@ static void on_json(responses_stream *s, str name, const json *event) {
                str_eq(type, S("cancelled"))) {
         on_end(s, type, response);
     } else if (!on_piece(s, type, event) && str_eq(type, S("created"))) {
-        s->model = str_dup(s->a, json_str(response, S("model"), S("")));
+        s->h.model = str_dup(s->h.a, json_str(response, S("model"), S("")));
     }
 }
 
@@ -407,19 +384,13 @@ static bool on_event(void *ctx, const sse_event *e) {
     responses_stream *s = ctx;
     // The end marker of the older API, which some servers send too.
     if (str_eq(e->data, S("[DONE]"))) return true;
-    arena_reset(s->scratch);
     json *event;
     dep_err why;
-    dep_status status = json_parse(s->scratch, e->data, MODEL_EVENT_MAX, &event, &why);
-    if (status == DEP_ERR_PARSE) {
-        str joined = model_join_halves(s->scratch, s->a, e->data, &s->half);
-        if (!str_eq(joined, e->data)) status = json_parse(s->scratch, joined, MODEL_EVENT_MAX, &event, &why);
-    }
-    if (status != DEP_OK)
-        fail(s, "the stream holds an event that is not JSON (%s)", why.msg);
+    if (model_stream_json(&s->h, e->data, &event, &why) != DEP_OK)
+        model_stream_fail(&s->h, "the stream holds an event that is not JSON (%s)", why.msg);
     else
         on_json(s, e->event, event);
-    return s->failed == DEP_OK && !s->ended;
+    return s->h.failed == DEP_OK && !s->h.done;
 }
 
 // By the first byte that is not blank. No line of a stream begins with a brace.
@@ -427,12 +398,12 @@ static void tell_body(responses_stream *s, str bytes) {
     for (size_t i = 0; i < bytes.n && s->body == BODY_UNKNOWN; i++)
         if (!strchr(" \t\r\n", bytes.p[i]) || bytes.p[i] == 0)
             s->body = bytes.p[i] == '{' ? BODY_DOCUMENT : BODY_EVENTS;
-    if (s->body == BODY_DOCUMENT) s->document = buf_new(s->a, MODEL_REPLY_MAX);
+    if (s->body == BODY_DOCUMENT) s->document = buf_new(s->h.a, MODEL_REPLY_MAX);
 }
 
-dep_status responses_stream_feed(responses_stream *s, str bytes, bool *done, dep_err *err) {
-    ARENA_CATCH(s->scratch, err);
-    bool stopped = false;
+dep_status responses_stream_feed(model_stream *m, str bytes, bool *done, dep_err *err) {
+    ARENA_CATCH(m->scratch, err);
+    responses_stream *s = (responses_stream *)m;
     if (s->body == BODY_UNKNOWN) tell_body(s, bytes);
     if (s->body == BODY_DOCUMENT) {
         buf_add(&s->document, bytes);
@@ -440,13 +411,8 @@ dep_status responses_stream_feed(responses_stream *s, str bytes, bool *done, dep
             return err_set(err, DEP_ERR_LIMIT, "the reply has more than %d bytes", MODEL_REPLY_MAX);
         return DEP_OK;
     }
-    if (s->failed == DEP_OK) {
-        dep_status status = sse_feed(s->sse, bytes, on_event, s, &stopped, &s->err);
-        if (s->failed == DEP_OK) s->failed = status;
-    }
-    if (s->failed != DEP_OK) return err_set(err, s->failed, "%s", s->err.msg);
-    *done = s->ended;
-    return DEP_OK;
+    model_stream_events(m, bytes, on_event);
+    return model_stream_state(m, done, err);
 }
 
 // --- The reply -------------------------------------------------------------------------------------------
@@ -460,26 +426,28 @@ static str call_id_for(responses_stream *s, const slot *it, size_t place) {
             o != it && (str_eq(o->i.keys.id, it->i.keys.id) || str_eq(o->i.keys.call_id, it->i.keys.id));
     if (it->i.keys.id.n && !others) return it->i.keys.id;
     uint64_t number = place;
-    if (s->p) s->p->clock->random(s->p->clock->ctx, &number, sizeof number);
-    return str_fmt(s->a, "call_%016llx", (unsigned long long)number);
+    if (s->h.p) s->h.p->clock->random(s->h.p->clock->ctx, &number, sizeof number);
+    return str_fmt(s->h.a, "call_%016llx", (unsigned long long)number);
 }
 
 // Whether a call may stand in the reply. Half a call must never run, and one that could be another's neither.
 static bool call_stands(responses_stream *s, const slot *it, bool whole) {
     if (it->i.cut || (!it->closed && (!whole || s->incomplete))) return false;
     if (it->i.name.n == 0) {
-        if (whole) fail(s, "the stream holds a tool call without a name");
+        if (whole) model_stream_fail(&s->h, "the stream holds a tool call without a name");
         return false;
     }
     if (it->doubtful) {
-        if (whole) fail(s, "the stream names a tool call in two ways, so its arguments cannot be trusted");
+        if (whole)
+            model_stream_fail(&s->h,
+                              "the stream names a tool call in two ways, so its arguments cannot be trusted");
         return false;
     }
     for (vec_each(const slot, o, &s->slots)) {
         if (o == it || o->i.kind != ITEM_CALL || !o->i.keys.call_id.n ||
             !str_eq(o->i.keys.call_id, it->i.keys.call_id))
             continue;
-        if (whole) fail(s, "the stream holds two tool calls with one id");
+        if (whole) model_stream_fail(&s->h, "the stream holds two tool calls with one id");
         return false;
     }
     return true;
@@ -506,58 +474,46 @@ static void finish_slot(responses_stream *s, size_t place, bool whole, model_rep
         m.kind = BLOCK_TOOL_USE;
         m.name = it->i.name;
         m.id = it->i.keys.call_id.n ? it->i.keys.call_id : call_id_for(s, it, place);
-        model_block_set_input(s->a, &m, buf_str(&it->args));
+        model_block_set_input(s->h.a, &m, buf_str(&it->args));
         if (m.bad_input && s->incomplete) return; // cut, whatever the server says of it
         break;
     case ITEM_OTHER:
         if (m.raw.n == 0) return;
     }
-    vec_push(s->a, &ret->blocks, m);
+    vec_push(s->h.a, &ret->blocks, m);
 }
 
 // One that is cut leaves the reply without an end.
 static void take_document(responses_stream *s) {
     json *response;
-    arena_reset(s->scratch);
-    if (json_parse(s->scratch, buf_str(&s->document), MODEL_REPLY_MAX, &response, NULL) != DEP_OK) return;
+    arena_reset(s->h.scratch);
+    if (json_parse(s->h.scratch, buf_str(&s->document), MODEL_REPLY_MAX, &response, NULL) != DEP_OK) return;
     const json *error = json_get(response, S("error"));
     if (error && (error->kind == JSON_OBJECT || error->kind == JSON_STRING))
         on_error(s, error);
     else if (json_get(response, S("output")) || json_get(response, S("status")))
         on_end(s, json_str(response, S("status"), S("completed")), response);
     else
-        fail(s, "the answer is neither a stream nor a response");
+        model_stream_fail(&s->h, "the answer is neither a stream nor a response");
 }
 
-dep_status responses_stream_end(responses_stream *s, bool whole, model_reply *ret, dep_err *err) {
-    ARENA_CATCH(s->scratch, err);
-    if (whole && s->body == BODY_DOCUMENT && !s->ended && s->failed == DEP_OK) take_document(s);
-    *ret = (model_reply){.usage = s->usage, .model = s->model, .stop = s->stop, .stop_text = s->stop_text};
+dep_status responses_stream_end(model_stream *m, bool whole, model_reply *ret, dep_err *err) {
+    ARENA_CATCH(m->scratch, err);
+    responses_stream *s = (responses_stream *)m;
+    if (whole && s->body == BODY_DOCUMENT && !s->h.done && s->h.failed == DEP_OK) take_document(s);
+    *ret =
+        (model_reply){.usage = s->h.usage, .model = s->h.model, .stop = s->stop, .stop_text = s->stop_text};
     bool has_call = false;
-    for (size_t i = 0; i < s->slots.n; i++) finish_slot(s, i, whole && s->ended, ret);
+    for (size_t i = 0; i < s->slots.n; i++) finish_slot(s, i, whole && s->h.done, ret);
     for (vec_each(const model_block, b, &ret->blocks)) has_call |= b->kind == BLOCK_TOOL_USE;
     if (!whole) return DEP_OK;
-    if (s->failed != DEP_OK) return err_set(err, s->failed, "%s", s->err.msg);
-    if (!s->ended)
-        return err_set(err, DEP_ERR_NETWORK,
-                       "the reply ended early: the stream stopped before its last event");
+    if (s->h.failed != DEP_OK) return err_set(err, s->h.failed, "%s", s->h.err.msg);
+    if (!s->h.done) return model_stream_early(err);
     if (s->refusal && ret->stop != STOP_MAX_TOKENS) {
         ret->stop = STOP_REFUSAL;
         ret->stop_text = S("refusal");
-    } else if (has_call && (ret->stop == STOP_END || ret->stop == STOP_OTHER)) {
-        ret->stop = STOP_TOOL_USE;
+    } else {
+        ret->stop = model_stop_beside(ret->stop, has_call);
     }
     return DEP_OK;
-}
-
-bool responses_stream_has_content(const responses_stream *s) {
-    return s->has_content;
-}
-
-bool responses_stream_error_passes(const responses_stream *s) {
-    return s->error_passes;
-}
-
-bool responses_stream_has_usage(const responses_stream *s) {
-    return s->has_usage;
 }

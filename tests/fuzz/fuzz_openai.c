@@ -42,7 +42,7 @@ static void must_have_own_ids(const model_blocks *blocks) {
 }
 
 static str reply_of(arena *a, str bytes, size_t piece) {
-    openai_stream *s = openai_stream_new(a, NULL, NULL);
+    model_stream *s = openai_stream_new(a, NULL, NULL);
     buf out = buf_new(a, 0);
     bool done = false;
     dep_status status = DEP_OK;
@@ -51,7 +51,7 @@ static str reply_of(arena *a, str bytes, size_t piece) {
         status = openai_stream_feed(s, str_sub(bytes, i, i + piece), &done, &err);
     model_reply r = {0};
     dep_status ended = openai_stream_end(s, status == DEP_OK, &r, &err);
-    model_stream_facts f = openai_stream_facts(s);
+    model_stream_facts f = s->facts;
     buf_addf(&out, "%d %d %s %d %d %d%d%d%d ", status, ended, err.msg, done, r.stop, f.has_content, f.passes,
              f.has_usage, f.complete);
     for (vec_each(const model_block, b, &r.blocks)) add_block(a, &out, b);

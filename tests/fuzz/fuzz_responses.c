@@ -34,7 +34,7 @@ static void ids_must_differ(const model_blocks *blocks) {
 }
 
 static str reply_of(arena *a, str bytes, size_t piece) {
-    responses_stream *s = responses_stream_new(a, NULL, NULL);
+    model_stream *s = responses_stream_new(a, NULL, NULL);
     buf out = buf_new(a, 0);
     bool done = false;
     dep_status status = DEP_OK;

@@ -44,7 +44,7 @@ static void add_block(arena *a, buf *out, const model_block *b) {
 }
 
 static str reply_of(arena *a, str bytes, size_t piece) {
-    anthropic_stream *s = anthropic_stream_new(a, NULL, NULL);
+    model_stream *s = anthropic_stream_new(a, NULL, NULL);
     buf out = buf_new(a, 0);
     bool done = false;
     dep_status status = DEP_OK;

@@ -32,7 +32,7 @@ typedef struct {
     model_reply reply;
     dep_status status;
     dep_err err;
-    openai_stream *s;
+    model_stream *s;
     bool done;
     buf heard;
 } outcome;

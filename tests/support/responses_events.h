@@ -50,7 +50,7 @@ typedef struct {
     model_reply reply;
     dep_status status;
     dep_err err;
-    responses_stream *s;
+    model_stream *s;
     bool done;
     str heard;
 } outcome;

@@ -44,7 +44,7 @@ typedef struct {
     model_reply reply;
     dep_status status;
     dep_err err;
-    anthropic_stream *s;
+    model_stream *s;
     bool done;
     str heard;
 } outcome;
@@ -122,7 +122,7 @@ static void test_model_anthropic_stream__a_whole_reply_is_assembled_from_pieces_
         assert_int_equal(r->usage.output, 25);
         assert_int_equal(r->usage.cache_write, 3);
         assert_int_equal(r->usage.cache_read, 4);
-        assert_true(anthropic_stream_has_usage(o.s));
+        assert_true(o.s->facts.has_usage);
         assert_str(o.heard, S("{Let me }{see \"日本\"}[Hé][llo\n😀]<t1 read><t2 todo>"));
         arena_free(o.a);
     }
@@ -287,8 +287,8 @@ static void test_model_anthropic_stream__an_error_event_ends_the_reply_and_keeps
         outcome o = run(buf_str(&in), 11);
         assert_int_equal(o.status, DEP_ERR_PROVIDER);
         assert_string_equal(o.err.msg, rows[i].message);
-        assert_int_equal(anthropic_stream_overloaded(o.s), rows[i].passes);
-        assert_true(anthropic_stream_has_content(o.s));
+        assert_int_equal(o.s->facts.passes, rows[i].passes);
+        assert_true(o.s->facts.has_content);
         assert_int_equal(o.reply.blocks.n, 1);
         assert_str(o.reply.blocks.p[0].text, S("so far"));
         assert_int_equal(o.reply.usage.input, 12);
@@ -332,7 +332,7 @@ static void test_model_anthropic_stream__odd_but_harmless_events_are_passed_over
     assert_int_equal(o.status, DEP_OK);
     assert_int_equal(o.reply.blocks.n, 1);
     assert_str(o.reply.blocks.p[0].text, S("a"));
-    assert_false(anthropic_stream_has_usage(o.s));
+    assert_false(o.s->facts.has_usage);
     arena_free(o.a);
 }
 
@@ -349,7 +349,7 @@ static void test_model_anthropic_stream__a_usage_of_nothing_but_0_is_none(void *
         arena *a = arena_new();
         outcome o =
             run(str_fmt(a, "data: {\"type\":\"message_delta\",\"usage\":%s}\n\n" STOP, rows[i].usage), 9);
-        assert_int_equal(anthropic_stream_has_usage(o.s), rows[i].has);
+        assert_int_equal(o.s->facts.has_usage, rows[i].has);
         arena_free(o.a);
         arena_free(a);
     }
@@ -511,7 +511,7 @@ static void test_model_anthropic_stream__an_event_of_ten_million_bytes_passes(vo
 static void test_model_anthropic_stream__an_event_over_its_limit_ends_the_reply(void **state) {
     (void)state;
     arena *a = arena_new();
-    anthropic_stream *s = anthropic_stream_new(a, NULL, NULL);
+    model_stream *s = anthropic_stream_new(a, NULL, NULL);
     buf line = buf_new(a, 0);
     bool done;
     dep_err err;

@@ -159,7 +159,7 @@ static void test_model_openai_calls__a_piece_that_fits_two_calls_is_an_error_tha
                 fail_msg("%s: %.*s", rows[i].what, STR_ARG(shown(o)));
             for (vec_each(const model_block, b, &o->reply.blocks))
                 assert_true(str_find(b->input, S("lost")) == SIZE_MAX);
-            assert_true(openai_stream_facts(o->s).has_content);
+            assert_true(o->s->facts.has_content);
             end(o);
             arena_free(a);
         }

@@ -28,7 +28,7 @@ static void test_model_openai_stream__a_whole_reply_is_assembled_from_pieces_of_
         assert_int_equal(r->usage.input, 8);
         assert_int_equal(r->usage.cache_read, 4);
         assert_int_equal(r->usage.output, 25);
-        assert_true(openai_stream_facts(o->s).has_usage);
+        assert_true(o->s->facts.has_usage);
         assert_str(buf_str(&o->heard), S("{Let me }{see \"日本\"}[Hé][llo\n😀]<call_1 read><call_2 todo>"));
         end(o);
     }
@@ -186,7 +186,7 @@ static void test_model_openai_stream__errors_in_a_stream_end_it_and_keep_what_wa
             outcome *o = run(buf_str(&in), sizes[k]);
             assert_int_equal(o->status, DEP_ERR_PROVIDER);
             if (!str_starts(str_z(o->err.msg), str_z(rows[i].message))) fail_msg("%s", o->err.msg);
-            assert_int_equal(openai_stream_facts(o->s).passes, rows[i].passes);
+            assert_int_equal(o->s->facts.passes, rows[i].passes);
             assert_int_equal(model_says_too_long(a, str_z(o->err.msg)), rows[i].too_long);
             assert_int_equal(o->reply.blocks.n, 1);
             assert_str(o->reply.blocks.p[0].text, S("so far"));
@@ -222,7 +222,7 @@ static void test_model_openai_stream__usage(void **state) {
                                  rows[i].usage.p),
                          7);
         assert_int_equal(o->status, DEP_OK);
-        assert_int_equal(openai_stream_facts(o->s).has_usage, rows[i].has);
+        assert_int_equal(o->s->facts.has_usage, rows[i].has);
         assert_int_equal(o->reply.usage.input, rows[i].input);
         assert_int_equal(o->reply.usage.output, rows[i].output);
         assert_int_equal(o->reply.usage.cache_read, rows[i].cached);
@@ -277,7 +277,7 @@ static void test_model_openai_stream__thinking_is_taken_under_the_name_that_came
     outcome *o = run(S(CHOICE("{\"reasoning\":\"hm\"}", "null") FINISH("stop") DONE), 9);
     assert_str(shown(o), S("H(hm) end"));
     assert_str(o->reply.blocks.p[0].raw, S("{\"reasoning\":\"hm\"}"));
-    assert_true(openai_stream_facts(o->s).has_content);
+    assert_true(o->s->facts.has_content);
     end(o);
 }
 
@@ -355,7 +355,7 @@ static void test_model_openai_stream__an_event_of_ten_megabytes_is_taken_and_one
     assert_int_equal(o->reply.blocks.p[0].text.n, 10 << 20);
     end(o);
 
-    openai_stream *s = openai_stream_new(a, NULL, NULL);
+    model_stream *s = openai_stream_new(a, NULL, NULL);
     buf line = buf_new(a, 0);
     bool done;
     dep_err err;

@@ -51,7 +51,7 @@ static void test_model_responses_stream__a_whole_reply_is_assembled_from_pieces_
         assert_int_equal(r->usage.input, 8);
         assert_int_equal(r->usage.cache_read, 4);
         assert_int_equal(r->usage.output, 25);
-        assert_true(responses_stream_has_usage(o.s));
+        assert_true(o.s->facts.has_usage);
         assert_str(o.heard, S("{Let }{me}{\n\n}{see \"日本\"}[Hé][llo\n😀]<call_1 read>"));
         arena_free(o.a);
     }
@@ -205,8 +205,8 @@ static void test_model_responses_stream__an_error_ends_the_reply_and_keeps_what_
                         11);
         assert_int_equal(o.status, DEP_ERR_PROVIDER);
         assert_string_equal(o.err.msg, rows[i].message);
-        assert_int_equal(responses_stream_error_passes(o.s), rows[i].passes);
-        assert_true(responses_stream_has_content(o.s));
+        assert_int_equal(o.s->facts.passes, rows[i].passes);
+        assert_true(o.s->facts.has_content);
         assert_str(told(&o), S("'so far'"));
         arena_free(o.a);
         arena_free(a);
@@ -264,8 +264,8 @@ static void test_model_responses_stream__content_begins_with_what_is_heard(void 
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         outcome o = run(rows[i].bytes, 50);
-        assert_int_equal(responses_stream_has_content(o.s), rows[i].content);
-        assert_false(responses_stream_has_usage(o.s));
+        assert_int_equal(o.s->facts.has_content, rows[i].content);
+        assert_false(o.s->facts.has_usage);
         arena_free(o.a);
     }
 }
@@ -295,7 +295,7 @@ static void test_model_responses_stream__odd_usage(void **state) {
         assert_int_equal(o.reply.usage.input, rows[i].input);
         assert_int_equal(o.reply.usage.cache_read, rows[i].cached);
         assert_int_equal(o.reply.usage.output, rows[i].output);
-        assert_int_equal(responses_stream_has_usage(o.s), rows[i].has);
+        assert_int_equal(o.s->facts.has_usage, rows[i].has);
         arena_free(o.a);
         arena_free(a);
     }
