@@ -94,9 +94,6 @@ typedef VEC(delegation_row) delegation_rows;
 // A queued row becomes running here: started_ms is now and run_id this process, which has begun a run.
 // Synced. INVALID when it is not queued, or another living process has it.
 [[nodiscard]] dep_status store_delegation_take(store *s, str id, dep_err *err);
-// What a row did not know yet when it was made: grant, model, definition and its hash (those that are not
-// empty). Synced. INVALID when it has ended.
-[[nodiscard]] dep_status store_delegation_fill(store *s, const delegation_row *row, dep_err *err);
 // Its report has reached who asked. Synced. Nothing happens when it had already; INVALID while it has not
 // ended.
 [[nodiscard]] dep_status store_delivered(store *s, str id, dep_err *err);

@@ -251,25 +251,6 @@ dep_status store_delegation_take(store *s, str id, dep_err *err) {
     return sql_finish(s, take(s, id, err), err);
 }
 
-static dep_status fill(store *s, const delegation_row *r, dep_err *err) {
-    TRY(deleg_unfinished(s, r->id, "be changed", err));
-    TRY(sql_use(s,
-                "UPDATE delegations SET model = CASE WHEN ?2 = '' THEN model ELSE ?2 END, "
-                "definition_hash = CASE WHEN ?3 = '' THEN definition_hash ELSE ?3 END, "
-                "definition = CASE WHEN ?4 = '' THEN definition ELSE ?4 END, "
-                "grant_json = CASE WHEN ?5 = '' THEN grant_json ELSE ?5 END WHERE id = ?1",
-                err));
-    const str texts[] = {r->id, r->model, r->definition_hash, r->definition, r->grant};
-    for (int i = 0; i < 5; i++) sql_text(s, i + 1, texts[i]);
-    return sql_step(s, NULL, err);
-}
-
-dep_status store_delegation_fill(store *s, const delegation_row *row, dep_err *err) {
-    TRY(store_writable(s, err));
-    TRY(sql_begin(s, true, err));
-    return sql_finish(s, fill(s, row, err), err);
-}
-
 // --- Reading ---------------------------------------------------------------------------------------------
 
 void deleg_read(arena *a, store *s, delegation_row *r) {

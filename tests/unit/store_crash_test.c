@@ -386,10 +386,9 @@ static dep_status read_op(store *s, void *ctx, dep_err *err) {
 static void expect_full(store_fixture *r, store *s) {
     int64_t n = 7;
     size_t removed = 7;
-    delegation_row row = plain_row(ID3, DELEG_RUNNING), more = plain_row(ID1, DELEG_RUNNING);
+    delegation_row row = plain_row(ID3, DELEG_RUNNING);
     const activity_row item = {.kind = S("text"), .data = S("{}")};
     const message_row message = {S("user"), S("{}")};
-    more.model = S("p/another");
     const struct {
         const char *what;
         dep_status status;
@@ -397,7 +396,6 @@ static void expect_full(store_fixture *r, store *s) {
         {"add", store_delegation_add(s, &row, &r->err)},
         {"status", store_delegation_status(s, S(ID1), DELEG_WAITING, S(""), S(""), &r->err)},
         {"end", store_delegation_status(s, S(ID1), DELEG_COMPLETED, S(""), S("{}"), &r->err)},
-        {"fill", store_delegation_fill(s, &more, &r->err)},
         {"item", store_activity_add(s, S(ID1), &item, 1, false, &r->err)},
         {"message", store_message_add(s, S(ID1), &message, 1, NULL, 0, true, &r->err)},
         {"result", store_result_add(s, S(ID1), S("text"), &n, &r->err)},

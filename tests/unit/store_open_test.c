@@ -300,7 +300,6 @@ static int use_frozen(rig *r, store *s) {
         {store_recover(s, &count, &r->err), DEP_OK},
         {store_delegation_add(s, &row, &r->err), DEP_ERR_REFUSED},
         {store_delegation_take(s, id, &r->err), DEP_ERR_REFUSED},
-        {store_delegation_fill(s, &row, &r->err), DEP_ERR_REFUSED},
         {store_delivered(s, id, &r->err), DEP_ERR_REFUSED},
         {store_delegation_remove(s, id, &r->err), DEP_ERR_REFUSED},
         {store_prune(s, 1, 1, &count, &r->err), DEP_ERR_REFUSED},
@@ -388,7 +387,6 @@ static dep_status use_delegation(store *s, arena *a, str id, dep_err *err) {
     delegation_row row = {.id = id, .agent = S("x"), .run_id = S("-"), .thread = id};
     TRY(store_delegation_add(s, &row, err));
     TRY(store_delegation_take(s, id, err));
-    TRY(store_delegation_fill(s, &row, err));
     TRY(store_command_add(s, id, S("stop"), err));
     TRY(store_command_take(a, s, &commands, err));
     TRY(store_activity_add(s, id, &item, 1, false, err));
