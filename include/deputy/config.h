@@ -12,6 +12,8 @@ enum {
     CONFIG_PROVIDERS_MAX = 64,
     CONFIG_PRICES_MAX = 1024,
     CONFIG_AMOUNT_MAX = 1000000, // of a price and of limits.cost
+    CONFIG_RUNNING = 16,         // limits.running where no file says anything
+    CONFIG_RUNNING_MAX = 1000,
     CONFIG_PARAMS_MAX = 16,
     CONFIG_PARAM_NAME_MAX = 64,    // bytes
     CONFIG_PARAM_VALUE_MAX = 1024, // bytes

@@ -29,11 +29,9 @@ enum {
     DELEGATE_TASK_MAX = 256 * 1024, // bytes of a task
     DELEGATE_BATCH_MS = 250,        // activity is written at least this often while something happens
     DELEGATE_BATCH_ITEMS = 64,
-    DELEGATE_CALLS_MAX = 64,     // tool calls of one model answer; more are answered with an error
-    DELEGATE_RUNNING = 16,       // running at once in one process, unless the config says otherwise
-    DELEGATE_RUNNING_MAX = 1000, // what the config may say
-    DELEGATE_QUEUED_MAX = 1000,  // waiting for a slot in one process
-    DELEGATE_CONTINUE_MAX = 3,   // times an answer cut at its length limit is asked to go on
+    DELEGATE_CALLS_MAX = 64,    // tool calls of one model answer; more are answered with an error
+    DELEGATE_QUEUED_MAX = 1000, // waiting for a slot in one process
+    DELEGATE_CONTINUE_MAX = 3,  // times an answer cut at its length limit is asked to go on
     DELEGATE_SAME_WARN = 3,     // the same call in so many answers in a row is not run, and the model is told
     DELEGATE_SAME_END = 6,      // so many times: the run ends as truncated
     DELEGATE_WINDOW = 32768,    // context window where neither config nor provider says one

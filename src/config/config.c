@@ -13,7 +13,7 @@ config config_defaults(void) {
                                .run_kib = 8192,
                                .search_total_mib = 256,
                                .search_file_mib = 16,
-                               .running = 16},
+                               .running = CONFIG_RUNNING},
                     .retention = {.days = 180}};
 }
 

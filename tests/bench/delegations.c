@@ -4,6 +4,7 @@
 // waited for; then the state is opened again by itself and every row is looked at: what is not there is lost.
 // Prints JSON: counts, milliseconds from the first start to the last end, CPU of the whole process, peak KiB
 // before the first start and at the end.
+#include <deputy/config.h>
 #include <deputy/delegate.h>
 #include <deputy/json.h>
 #include <stdio.h>
@@ -94,8 +95,8 @@ static dep_status run_all(arena *a, workspace *w, const delegate_order *o, str *
 
 int main(int argc, char **argv) {
     uint64_t n;
-    if (argc != 5 || !str_u64(str_z(argv[4]), DELEGATE_RUNNING_MAX, &n) || n == 0)
-        return fprintf(stderr, "usage: delegations DIR AGENT TASK N (1 to %d)\n", DELEGATE_RUNNING_MAX), 2;
+    if (argc != 5 || !str_u64(str_z(argv[4]), CONFIG_RUNNING_MAX, &n) || n == 0)
+        return fprintf(stderr, "usage: delegations DIR AGENT TASK N (1 to %d)\n", CONFIG_RUNNING_MAX), 2;
     arena *a = arena_new(), *later = arena_new();
     dep_err err;
     workspace *w, *again;

@@ -1,6 +1,7 @@
 // Many delegations in one process, on the bundled `quote` model: the cap and its queue, stopping, waiting,
 // what a running one keeps of a definition that changes, and continuing one that has ended (rules B20, B21).
 #include "support/ws_fixture.h"
+#include <deputy/config.h>
 #include <deputy/delegate.h>
 #include <deputy/json.h>
 #include <pthread.h>
@@ -201,14 +202,14 @@ static void test_delegate_engine__the_list_tells_turns_of_a_main_agent(void **st
 
 static void test_delegate_engine__the_default_cap_and_the_most_that_run(void **state) {
     rig *r = opened(*state, NULL, true);
-    enum { N = DELEGATE_RUNNING + 1 };
+    enum { N = CONFIG_RUNNING + 1 };
     str ids[N];
     for (int i = 0; i < N; i++) ids[i] = started_a(r);
-    until_at_turn(r, DELEGATE_RUNNING);
+    until_at_turn(r, CONFIG_RUNNING);
     assert_int_equal(stored(r, ids[N - 1]).status, DELEG_QUEUED);
     allow(r, 1000);
     wait_all(r, ids, N);
-    assert_int_equal(r->gate.most, DELEGATE_RUNNING);
+    assert_int_equal(r->gate.most, CONFIG_RUNNING);
     engine_close(r->e);
 }
 
