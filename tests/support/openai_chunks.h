@@ -84,13 +84,6 @@ static inline str shown(outcome *o) {
     return buf_str(&b);
 }
 
-#define assert_str(got, expected)                                                                            \
-    do {                                                                                                     \
-        str got_ = (got), expected_ = (expected);                                                            \
-        if (!str_eq(got_, expected_))                                                                        \
-            fail_msg("\"%.*s\" is not \"%.*s\"", STR_ARG(got_), STR_ARG(expected_));                         \
-    } while (0)
-
 static const size_t sizes[] = {1, 7, 1 << 20};
 
 static inline void check(const char *what, str bytes, const char *expected) {

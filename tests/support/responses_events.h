@@ -68,13 +68,6 @@ static inline outcome run(str bytes, size_t piece) {
     return o;
 }
 
-#define assert_str(got, expected)                                                                            \
-    do {                                                                                                     \
-        str got_ = (got), expected_ = (expected);                                                            \
-        if (!str_eq(got_, expected_))                                                                        \
-            fail_msg("\"%.*s\" is not \"%.*s\"", STR_ARG(got_), STR_ARG(expected_));                         \
-    } while (0)
-
 // What came of a stream in one line: a text in quotes, thinking in braces, a call as name(arguments)#id, with
 // ! for bad arguments and = for what is echoed as it came.
 static inline str told(const outcome *o) {

@@ -42,12 +42,6 @@ int64_t ask_db(store_fixture *r, const char *sql);
 pid_t start_run(store_fixture *r, dep_status (*body)(store_fixture *r, store *s), bool dies);
 void end_run(pid_t pid, bool kill_it);
 
-#define assert_str(got, expected)                                                                            \
-    do {                                                                                                     \
-        str got_ = (got), expected_ = (expected);                                                            \
-        if (!str_eq(got_, expected_))                                                                        \
-            fail_msg("\"%.*s\" is not \"%.*s\"", STR_ARG(got_), STR_ARG(expected_));                         \
-    } while (0)
 #define ok(expr)                                                                                             \
     do {                                                                                                     \
         dep_status ok_ = (expr);                                                                             \

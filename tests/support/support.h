@@ -10,6 +10,13 @@
 // After the four above, which it needs and does not include.
 #include <cmocka.h>
 
+#define assert_str(got, expected)                                                                            \
+    do {                                                                                                     \
+        str got_ = (got), expected_ = (expected);                                                            \
+        if (!str_eq(got_, expected_))                                                                        \
+            fail_msg("\"%.*s\"\nis not\n\"%.*s\"", STR_ARG(got_), STR_ARG(expected_));                       \
+    } while (0)
+
 // A new directory below $TMPDIR or /tmp. Release with temp_remove, which removes it with everything in it.
 char *temp_dir(void);
 void temp_remove(char *dir);

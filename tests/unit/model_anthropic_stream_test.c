@@ -62,13 +62,6 @@ static outcome run(str bytes, size_t piece) {
     return o;
 }
 
-#define assert_str(got, expected)                                                                            \
-    do {                                                                                                     \
-        str got_ = (got), expected_ = (expected);                                                            \
-        if (!str_eq(got_, expected_))                                                                        \
-            fail_msg("\"%.*s\" is not \"%.*s\"", STR_ARG(got_), STR_ARG(expected_));                         \
-    } while (0)
-
 static void test_model_anthropic_stream__a_whole_reply_is_assembled_from_pieces_of_any_size(void **state) {
     (void)state;
     static const str bytes = S_INIT(

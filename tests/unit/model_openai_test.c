@@ -10,13 +10,6 @@
 
 #define KEY "sk-test-0123456789"
 
-#define assert_str(got, expected)                                                                            \
-    do {                                                                                                     \
-        str got_ = (got), expected_ = (expected);                                                            \
-        if (!str_eq(got_, expected_))                                                                        \
-            fail_msg("\"%.*s\" is not \"%.*s\"", STR_ARG(got_), STR_ARG(expected_));                         \
-    } while (0)
-
 // A server, a provider for it and what a caller hears.
 typedef struct {
     arena *a;

@@ -20,13 +20,6 @@ static const model_tool kb_and_memory[] = {
     {S_INIT("memory_search"), S_INIT(""), S_INIT("{}")},
 };
 
-#define assert_str(got, expected)                                                                            \
-    do {                                                                                                     \
-        str got_ = (got), expected_ = (expected);                                                            \
-        if (!str_eq(got_, expected_))                                                                        \
-            fail_msg("\"%.*s\" is not \"%.*s\"", STR_ARG(got_), STR_ARG(expected_));                         \
-    } while (0)
-
 static void add_message(arena *a, model_messages *m, model_role role, model_block b) {
     model_message message = {.role = role};
     vec_push(a, &message.blocks, b);

@@ -3,12 +3,6 @@
 #include <deputy/utf8.h>
 #include <support/support.h>
 
-#define assert_str(got, expected)                                                                            \
-    do {                                                                                                     \
-        str got_ = (got), expected_ = (expected);                                                            \
-        if (!str_eq(got_, expected_)) fail_msg("%.*s\nis not\n%.*s", STR_ARG(got_), STR_ARG(expected_));     \
-    } while (0)
-
 static const model_tool tools[] = {
     {S_INIT("read"), S_INIT("Reads a file."),
      S_INIT("{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"}}}")},
