@@ -396,6 +396,7 @@ const support_files = [_][]const u8{
     "lossy_vfs.c",
     "scan_naive.c",
     "store_fixture.c",
+    "stream_fixture.c",
     "support.c",
     "ws_fixture.c",
 };

@@ -2,7 +2,7 @@
 // through the state machine. Every stream is fed whole, in pieces of seven bytes and byte by byte.
 #pragma once
 #include "model/openai_int.h"
-#include <support/support.h>
+#include <support/stream_fixture.h>
 
 #define DATA(json) "data: " json "\n\n"
 #define CHOICE(delta, finish)                                                                                \
@@ -27,47 +27,13 @@
 #define A1 "{\\\"p\\\":\\\"a\\\"}"
 #define B1 "{\\\"q\\\":2}"
 
-typedef struct {
-    arena *a;
-    model_reply reply;
-    dep_status status;
-    dep_err err;
-    model_stream *s;
-    bool done;
-    buf heard;
-} outcome;
-
-static inline void hear_text(void *ctx, str delta) {
-    buf_addf(&((outcome *)ctx)->heard, "[%.*s]", STR_ARG(delta));
-}
-
-static inline void hear_thinking(void *ctx, str delta) {
-    buf_addf(&((outcome *)ctx)->heard, "{%.*s}", STR_ARG(delta));
-}
-
-static inline void hear_tool(void *ctx, str id, str name) {
-    buf_addf(&((outcome *)ctx)->heard, "<%.*s %.*s>", STR_ARG(id), STR_ARG(name));
-}
-
-static inline outcome *run(str bytes, size_t piece) {
-    arena *a = arena_new();
-    outcome *o = NEW(a, outcome);
-    *o = (outcome){.a = a, .heard = buf_new(a, 0)};
-    model_sink sink = {.text = hear_text, .thinking = hear_thinking, .tool = hear_tool, .ctx = o};
-    o->s = openai_stream_new(a, NULL, &sink);
-    for (size_t i = 0; o->status == DEP_OK && !o->done && i < bytes.n; i += piece)
-        o->status = openai_stream_feed(o->s, str_sub(bytes, i, i + piece), &o->done, &o->err);
-    dep_status ended = openai_stream_end(o->s, o->status == DEP_OK, &o->reply, &o->err);
-    if (o->status == DEP_OK) o->status = ended;
-    return o;
-}
-
-static inline void end(outcome *o) {
-    arena_free(o->a);
+static inline outcome run(str bytes, size_t piece) {
+    const model_wire w = {.open = openai_stream_new, .feed = openai_stream_feed, .end = openai_stream_end};
+    return stream_run(&w, bytes, piece);
 }
 
 // Blocks, then the reason: T(text) H(thinking) C(id name input), bad input with a '!'.
-static inline str shown(outcome *o) {
+static inline str shown(const outcome *o) {
     static const char *const stops[] = {"end", "tool_use", "max_tokens", "refusal", "pause", "other"};
     buf b = buf_new(o->a, 0);
     for (vec_each(const model_block, it, &o->reply.blocks)) {
@@ -88,8 +54,8 @@ static const size_t sizes[] = {1, 7, 1 << 20};
 
 static inline void check(const char *what, str bytes, const char *expected) {
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        outcome *o = run(bytes, sizes[i]);
-        str got = shown(o);
+        outcome o = run(bytes, sizes[i]);
+        str got = shown(&o);
         // An expectation that ends in "…" is a beginning.
         str wanted = str_z(expected);
         bool open = str_ends(wanted, S("…"));
@@ -97,6 +63,6 @@ static inline void check(const char *what, str bytes, const char *expected) {
         if (open ? !str_starts(got, wanted) : !str_eq(got, wanted))
             fail_msg("%s, %zu bytes a piece:\n%.*s\nis not\n%.*s", what, sizes[i], STR_ARG(got),
                      STR_ARG(wanted));
-        end(o);
+        arena_free(o.a);
     }
 }

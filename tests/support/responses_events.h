@@ -1,7 +1,7 @@
 // What the suites of the Responses stream share: its events as text, and a stream that is fed in pieces.
 #pragma once
 #include "model/responses_int.h"
-#include <support/support.h>
+#include <support/stream_fixture.h>
 
 #define EVENT(type, more) "event: response." type "\ndata: {\"type\":\"response." type "\"" more "}\n\n"
 #define START EVENT("created", ",\"response\":{\"id\":\"resp_1\",\"model\":\"gpt-x\",\"output\":[]}")
@@ -29,43 +29,10 @@
 #define SUMMARY(text) "{\"type\":\"summary_text\",\"text\":\"" text "\"}"
 #define SECRET ",\"encrypted_content\":\"gAAA==\""
 
-typedef struct {
-    buf heard;
-} listener;
-
-static inline void hear_text(void *ctx, str delta) {
-    buf_addf(&((listener *)ctx)->heard, "[%.*s]", STR_ARG(delta));
-}
-
-static inline void hear_thinking(void *ctx, str delta) {
-    buf_addf(&((listener *)ctx)->heard, "{%.*s}", STR_ARG(delta));
-}
-
-static inline void hear_tool(void *ctx, str id, str name) {
-    buf_addf(&((listener *)ctx)->heard, "<%.*s %.*s>", STR_ARG(id), STR_ARG(name));
-}
-
-typedef struct {
-    arena *a;
-    model_reply reply;
-    dep_status status;
-    dep_err err;
-    model_stream *s;
-    bool done;
-    str heard;
-} outcome;
-
 static inline outcome run(str bytes, size_t piece) {
-    outcome o = {.a = arena_new()};
-    listener l = {.heard = buf_new(o.a, 0)};
-    model_sink sink = {.text = hear_text, .thinking = hear_thinking, .tool = hear_tool, .ctx = &l};
-    o.s = responses_stream_new(o.a, NULL, &sink);
-    for (size_t i = 0; o.status == DEP_OK && !o.done && i < bytes.n; i += piece)
-        o.status = responses_stream_feed(o.s, str_sub(bytes, i, i + piece), &o.done, &o.err);
-    dep_status ended = responses_stream_end(o.s, o.status == DEP_OK, &o.reply, &o.err);
-    if (o.status == DEP_OK) o.status = ended;
-    o.heard = buf_str(&l.heard);
-    return o;
+    const model_wire w = {
+        .open = responses_stream_new, .feed = responses_stream_feed, .end = responses_stream_end};
+    return stream_run(&w, bytes, piece);
 }
 
 // What came of a stream in one line: a text in quotes, thinking in braces, a call as name(arguments)#id, with

@@ -1,6 +1,6 @@
 // Tests of model/anthropic_stream.c: events in, blocks out, without a network.
 #include "model/anthropic_int.h"
-#include <support/support.h>
+#include <support/stream_fixture.h>
 
 #define EVENT(name, data) "event: " name "\ndata: " data "\n\n"
 #define START                                                                                                \
@@ -23,43 +23,10 @@
 #define TEXT_BLOCK "{\"type\":\"text\",\"text\":\"\"}"
 #define TOOL_BLOCK "{\"type\":\"tool_use\",\"id\":\"t1\",\"name\":\"read\",\"input\":{}}"
 
-typedef struct {
-    buf heard;
-} listener;
-
-static void hear_text(void *ctx, str delta) {
-    buf_addf(&((listener *)ctx)->heard, "[%.*s]", STR_ARG(delta));
-}
-
-static void hear_thinking(void *ctx, str delta) {
-    buf_addf(&((listener *)ctx)->heard, "{%.*s}", STR_ARG(delta));
-}
-
-static void hear_tool(void *ctx, str id, str name) {
-    buf_addf(&((listener *)ctx)->heard, "<%.*s %.*s>", STR_ARG(id), STR_ARG(name));
-}
-
-typedef struct {
-    arena *a;
-    model_reply reply;
-    dep_status status;
-    dep_err err;
-    model_stream *s;
-    bool done;
-    str heard;
-} outcome;
-
 static outcome run(str bytes, size_t piece) {
-    outcome o = {.a = arena_new()};
-    listener l = {.heard = buf_new(o.a, 0)};
-    model_sink sink = {.text = hear_text, .thinking = hear_thinking, .tool = hear_tool, .ctx = &l};
-    o.s = anthropic_stream_new(o.a, NULL, &sink);
-    for (size_t i = 0; o.status == DEP_OK && i < bytes.n; i += piece)
-        o.status = anthropic_stream_feed(o.s, str_sub(bytes, i, i + piece), &o.done, &o.err);
-    dep_status ended = anthropic_stream_end(o.s, o.status == DEP_OK, &o.reply, &o.err);
-    if (o.status == DEP_OK) o.status = ended;
-    o.heard = buf_str(&l.heard);
-    return o;
+    const model_wire w = {
+        .open = anthropic_stream_new, .feed = anthropic_stream_feed, .end = anthropic_stream_end};
+    return stream_run(&w, bytes, piece);
 }
 
 static void test_model_anthropic_stream__a_whole_reply_is_assembled_from_pieces_of_any_size(void **state) {

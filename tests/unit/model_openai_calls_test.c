@@ -153,14 +153,14 @@ static void test_model_openai_calls__a_piece_that_fits_two_calls_is_an_error_tha
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
             arena *a = arena_new();
-            outcome *o = run(str_fmt(a, STR_FMT "%s", STR_ARG(rows[i].bytes), END), sizes[k]);
-            if (o->status != DEP_ERR_PROVIDER || !strstr(o->err.msg, "belongs to no one call") ||
-                !strstr(o->err.msg, "lost"))
-                fail_msg("%s: %.*s", rows[i].what, STR_ARG(shown(o)));
-            for (vec_each(const model_block, b, &o->reply.blocks))
+            outcome o = run(str_fmt(a, STR_FMT "%s", STR_ARG(rows[i].bytes), END), sizes[k]);
+            if (o.status != DEP_ERR_PROVIDER || !strstr(o.err.msg, "belongs to no one call") ||
+                !strstr(o.err.msg, "lost"))
+                fail_msg("%s: %.*s", rows[i].what, STR_ARG(shown(&o)));
+            for (vec_each(const model_block, b, &o.reply.blocks))
                 assert_true(str_find(b->input, S("lost")) == SIZE_MAX);
-            assert_true(o->s->facts.has_content);
-            end(o);
+            assert_true(o.s->facts.has_content);
+            arena_free(o.a);
             arena_free(a);
         }
     }
@@ -184,9 +184,9 @@ static void test_model_openai_calls__a_missing_id_is_made_and_an_id_of_two_calls
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         arena *a = arena_new();
-        outcome *o = run(str_fmt(a, STR_FMT END, STR_ARG(rows[i].bytes)), 11);
-        if (o->status != DEP_OK || o->reply.blocks.n != 2) fail_msg("%zu: %.*s", i, STR_ARG(shown(o)));
-        str ids[] = {o->reply.blocks.p[0].id, o->reply.blocks.p[1].id};
+        outcome o = run(str_fmt(a, STR_FMT END, STR_ARG(rows[i].bytes)), 11);
+        if (o.status != DEP_OK || o.reply.blocks.n != 2) fail_msg("%zu: %.*s", i, STR_ARG(shown(&o)));
+        str ids[] = {o.reply.blocks.p[0].id, o.reply.blocks.p[1].id};
         assert_false(str_eq(ids[0], ids[1]));
         if (rows[i].first.n) assert_str(ids[0], rows[i].first);
         for (size_t k = rows[i].first.n ? 1 : 0; k < 2; k++) {
@@ -195,11 +195,11 @@ static void test_model_openai_calls__a_missing_id_is_made_and_an_id_of_two_calls
                 assert_true((ids[k].p[c] >= '0' && ids[k].p[c] <= '9') ||
                             (ids[k].p[c] >= 'a' && ids[k].p[c] <= 'z') ||
                             (ids[k].p[c] >= 'A' && ids[k].p[c] <= 'Z'));
-            assert_true(str_find(o->reply.blocks.p[k].raw, ids[k]) != SIZE_MAX);
+            assert_true(str_find(o.reply.blocks.p[k].raw, ids[k]) != SIZE_MAX);
         }
-        assert_str(o->reply.blocks.p[0].input, S("{\"p\":\"a\"}"));
-        assert_str(o->reply.blocks.p[1].input, S("{\"q\":2}"));
-        end(o);
+        assert_str(o.reply.blocks.p[0].input, S("{\"p\":\"a\"}"));
+        assert_str(o.reply.blocks.p[1].input, S("{\"q\":2}"));
+        arena_free(o.a);
         arena_free(a);
     }
 }
@@ -246,14 +246,14 @@ static void test_model_openai_calls__a_call_without_a_name_is_an_error(void **st
 
 static void test_model_openai_calls__unknown_members_go_back(void **state) {
     (void)state;
-    outcome *o = run(S(CALLS("{\"index\":0,\"id\":\"i\",\"type\":\"function\",\"function\":{\"name\":"
-                             "\"read\",\"arguments\":\"{}\"},"
-                             "\"extra_content\":{ \"google\":1.50},\"none\":null}") END),
-                     9);
-    assert_str(o->reply.blocks.p[0].raw,
+    outcome o = run(S(CALLS("{\"index\":0,\"id\":\"i\",\"type\":\"function\",\"function\":{\"name\":"
+                            "\"read\",\"arguments\":\"{}\"},"
+                            "\"extra_content\":{ \"google\":1.50},\"none\":null}") END),
+                    9);
+    assert_str(o.reply.blocks.p[0].raw,
                S("{\"id\":\"i\",\"type\":\"function\",\"function\":{\"name\":\"read\",\"arguments\":\"{}\"},"
                  "\"extra_content\":{ \"google\":1.50}}"));
-    end(o);
+    arena_free(o.a);
 }
 
 // --- Limits ----------------------------------------------------------------------------------------------
@@ -269,10 +269,10 @@ static void test_model_openai_calls__a_reply_may_have_a_thousand_calls_and_no_mo
                 CALLS("{\"index\":%d,\"id\":\"c%d\",\"function\":{\"name\":\"read\",\"arguments\":\"{}\"}}"),
                 i, i);
         buf_add(&in, S(END));
-        outcome *o = run(buf_str(&in), 4096);
-        assert_int_equal(o->status, n == OPENAI_CALLS_MAX ? DEP_OK : DEP_ERR_LIMIT);
-        assert_int_equal(o->reply.blocks.n, OPENAI_CALLS_MAX);
-        end(o);
+        outcome o = run(buf_str(&in), 4096);
+        assert_int_equal(o.status, n == OPENAI_CALLS_MAX ? DEP_OK : DEP_ERR_LIMIT);
+        assert_int_equal(o.reply.blocks.n, OPENAI_CALLS_MAX);
+        arena_free(o.a);
         arena_free(a);
     }
 }
@@ -288,10 +288,10 @@ static void test_model_openai_calls__eight_unknown_members_are_kept_and_no_more(
               "{\"choices\":[{\"delta\":{\"tool_calls\":[{\"id\":\"i\",\"function\":{\"name\":\"read\"}"));
         for (int i = 0; i < n; i++) buf_addf(&in, ",\"x%d\":1", i);
         buf_add(&in, S("}]}}]}\n\n" END));
-        outcome *o = run(buf_str(&in), 4096);
-        assert_true(str_find(o->reply.blocks.p[0].raw, S("\"x7\":1")) != SIZE_MAX);
-        assert_true(str_find(o->reply.blocks.p[0].raw, S("\"x8\":1")) == SIZE_MAX);
-        end(o);
+        outcome o = run(buf_str(&in), 4096);
+        assert_true(str_find(o.reply.blocks.p[0].raw, S("\"x7\":1")) != SIZE_MAX);
+        assert_true(str_find(o.reply.blocks.p[0].raw, S("\"x8\":1")) == SIZE_MAX);
+        arena_free(o.a);
         arena_free(a);
     }
 }

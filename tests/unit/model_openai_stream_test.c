@@ -12,12 +12,12 @@ static void test_model_openai_stream__a_whole_reply_is_assembled_from_pieces_of_
                             USAGE("{\"prompt_tokens\":12,\"completion_tokens\":25,\"prompt_tokens_details\":{"
                                   "\"cached_tokens\":4}}") DONE);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        outcome *o = run(bytes, sizes[i]);
+        outcome o = run(bytes, sizes[i]);
         assert_str(
-            shown(o),
+            shown(&o),
             S("H(Let me see \"日本\") T(Héllo\n😀) C(call_1 read {\"p\":\"é\"}) C(call_2 todo {}) tool_use"));
-        const model_reply *r = &o->reply;
-        assert_true(o->done);
+        const model_reply *r = &o.reply;
+        assert_true(o.done);
         assert_str(r->blocks.p[0].raw, S("{\"reasoning_content\":\"Let me see \\\"日本\\\"\"}"));
         assert_str(r->blocks.p[2].raw, S("{\"id\":\"call_1\",\"type\":\"function\",\"function\":{\"name\":"
                                          "\"read\",\"arguments\":\"{\\\"p\\\":\\\"é\\\"}\"}}"));
@@ -28,9 +28,9 @@ static void test_model_openai_stream__a_whole_reply_is_assembled_from_pieces_of_
         assert_int_equal(r->usage.input, 8);
         assert_int_equal(r->usage.cache_read, 4);
         assert_int_equal(r->usage.output, 25);
-        assert_true(o->s->facts.has_usage);
-        assert_str(buf_str(&o->heard), S("{Let me }{see \"日本\"}[Hé][llo\n😀]<call_1 read><call_2 todo>"));
-        end(o);
+        assert_true(o.s->facts.has_usage);
+        assert_str(o.heard, S("{Let me }{see \"日本\"}[Hé][llo\n😀]<call_1 read><call_2 todo>"));
+        arena_free(o.a);
     }
 }
 
@@ -183,14 +183,14 @@ static void test_model_openai_stream__errors_in_a_stream_end_it_and_keep_what_wa
             buf_add(&in, S(TEXT("so far")));
             buf_add(&in, rows[i].bytes);
             buf_add(&in, S(TEXT(" and more") FINISH("stop") DONE));
-            outcome *o = run(buf_str(&in), sizes[k]);
-            assert_int_equal(o->status, DEP_ERR_PROVIDER);
-            if (!str_starts(str_z(o->err.msg), str_z(rows[i].message))) fail_msg("%s", o->err.msg);
-            assert_int_equal(o->s->facts.passes, rows[i].passes);
-            assert_int_equal(model_says_too_long(a, str_z(o->err.msg)), rows[i].too_long);
-            assert_int_equal(o->reply.blocks.n, 1);
-            assert_str(o->reply.blocks.p[0].text, S("so far"));
-            end(o);
+            outcome o = run(buf_str(&in), sizes[k]);
+            assert_int_equal(o.status, DEP_ERR_PROVIDER);
+            if (!str_starts(str_z(o.err.msg), str_z(rows[i].message))) fail_msg("%s", o.err.msg);
+            assert_int_equal(o.s->facts.passes, rows[i].passes);
+            assert_int_equal(model_says_too_long(a, str_z(o.err.msg)), rows[i].too_long);
+            assert_int_equal(o.reply.blocks.n, 1);
+            assert_str(o.reply.blocks.p[0].text, S("so far"));
+            arena_free(o.a);
             arena_free(a);
         }
     }
@@ -218,15 +218,15 @@ static void test_model_openai_stream__usage(void **state) {
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         arena *a = arena_new();
-        outcome *o = run(str_fmt(a, TEXT("x") FINISH("stop") "data: {\"choices\":[],\"usage\":%s}\n\n" DONE,
-                                 rows[i].usage.p),
-                         7);
-        assert_int_equal(o->status, DEP_OK);
-        assert_int_equal(o->s->facts.has_usage, rows[i].has);
-        assert_int_equal(o->reply.usage.input, rows[i].input);
-        assert_int_equal(o->reply.usage.output, rows[i].output);
-        assert_int_equal(o->reply.usage.cache_read, rows[i].cached);
-        end(o);
+        outcome o = run(str_fmt(a, TEXT("x") FINISH("stop") "data: {\"choices\":[],\"usage\":%s}\n\n" DONE,
+                                rows[i].usage.p),
+                        7);
+        assert_int_equal(o.status, DEP_OK);
+        assert_int_equal(o.s->facts.has_usage, rows[i].has);
+        assert_int_equal(o.reply.usage.input, rows[i].input);
+        assert_int_equal(o.reply.usage.output, rows[i].output);
+        assert_int_equal(o.reply.usage.cache_read, rows[i].cached);
+        arena_free(o.a);
         arena_free(a);
     }
 }
@@ -274,11 +274,11 @@ static void test_model_openai_stream__thinking_is_taken_under_the_name_that_came
                    "{\"type\":\"text\",\"text\":\"x\"}]}",
                    "null") FINISH("stop") DONE),
           "H(hm) T(x) end");
-    outcome *o = run(S(CHOICE("{\"reasoning\":\"hm\"}", "null") FINISH("stop") DONE), 9);
-    assert_str(shown(o), S("H(hm) end"));
-    assert_str(o->reply.blocks.p[0].raw, S("{\"reasoning\":\"hm\"}"));
-    assert_true(o->s->facts.has_content);
-    end(o);
+    outcome o = run(S(CHOICE("{\"reasoning\":\"hm\"}", "null") FINISH("stop") DONE), 9);
+    assert_str(shown(&o), S("H(hm) end"));
+    assert_str(o.reply.blocks.p[0].raw, S("{\"reasoning\":\"hm\"}"));
+    assert_true(o.s->facts.has_content);
+    arena_free(o.a);
 }
 
 static void test_model_openai_stream__a_character_cut_between_its_two_escapes_is_joined(void **state) {
@@ -321,12 +321,12 @@ static void test_model_openai_stream__one_json_document_is_read_as_a_reply(void 
     check("error", S("{\"error\":{\"message\":\"boom\",\"type\":\"server_error\"}}"),
           "provider: server_error: boom");
     check("nothing", S(DOCUMENT("{\"content\":\"\"}", "stop")), "end");
-    outcome *o = run(S(DOCUMENT("{\"content\":\"a\"}", "stop")), 5);
-    assert_true(o->done);
-    assert_int_equal(o->reply.usage.input, 3);
-    assert_str(o->reply.model, S("gpt-x"));
-    assert_str(buf_str(&o->heard), S("[a]"));
-    end(o);
+    outcome o = run(S(DOCUMENT("{\"content\":\"a\"}", "stop")), 5);
+    assert_true(o.done);
+    assert_int_equal(o.reply.usage.input, 3);
+    assert_str(o.reply.model, S("gpt-x"));
+    assert_str(o.heard, S("[a]"));
+    arena_free(o.a);
 }
 
 static void test_model_openai_stream__a_whole_message_after_its_deltas_is_not_taken_twice(void **state) {
@@ -350,10 +350,10 @@ static void test_model_openai_stream__an_event_of_ten_megabytes_is_taken_and_one
     buf_add(&in, S("data: {\"choices\":[{\"delta\":{\"content\":\""));
     buf_fill(&in, 'x', 10 << 20);
     buf_add(&in, S("\"}}]}\n\n" FINISH("stop") DONE));
-    outcome *o = run(buf_str(&in), 16384);
-    assert_int_equal(o->status, DEP_OK);
-    assert_int_equal(o->reply.blocks.p[0].text.n, 10 << 20);
-    end(o);
+    outcome o = run(buf_str(&in), 16384);
+    assert_int_equal(o.status, DEP_OK);
+    assert_int_equal(o.reply.blocks.p[0].text.n, 10 << 20);
+    arena_free(o.a);
 
     model_stream *s = openai_stream_new(a, NULL, NULL);
     buf line = buf_new(a, 0);
