@@ -390,6 +390,7 @@ const bench_peers = [_][]const u8{
 
 /// Relative to tests/support/, linked into every unit suite.
 const support_files = [_][]const u8{
+    "api_fixture.c",
     "dir_fixture.c",
     "grant_fixture.c",
     "http_fixture.c",

@@ -2,57 +2,12 @@
 // (tests/support/fake_anthropic.py).
 #include "model/curl_int.h"
 #include "model/http_int.h"
-#include <deputy/model.h>
 #include <netinet/in.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <support/support.h>
-#include <sys/prctl.h>
+#include <support/api_fixture.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-#define KEY "sk-test-0123456789"
-
-// A server, a provider for it and what a caller hears.
-typedef struct {
-    arena *a;
-    char *dir;
-    pid_t pid;
-    int port;
-    model_provider *p;
-    buf heard;
-    int cancel_after;    // calls of cancelled() until it says yes; 0: never
-    size_t cancel_from;  // they count once the server has had so many requests
-    bool cancel_on_text; // and once some text was heard
-    dep_err err;
-    model_reply reply;
-} rig;
-
-static void start_server(rig *r, const char *replies) {
-    temp_write(r->dir, "script.json", str_fmt(r->a, "{\"replies\":[%s]}", replies));
-    char *script = str_cz(r->a, str_fmt(r->a, "%s/script.json", r->dir));
-    char *record = str_cz(r->a, str_fmt(r->a, "%s/requests.jsonl", r->dir));
-    int out[2];
-    assert_int_equal(pipe(out), 0);
-    r->pid = fork();
-    assert_true(r->pid >= 0);
-    if (r->pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        dup2(out[1], 1);
-        close(out[0]);
-        close(out[1]);
-        execlp("python3", "python3", "tests/support/fake_anthropic.py", script, "--record", record, NULL);
-        _exit(127);
-    }
-    close(out[1]);
-    FILE *f = fdopen(out[0], "r");
-    char line[64] = "";
-    if (!fgets(line, sizeof line, f) || sscanf(line, "port %d", &r->port) != 1)
-        fail_msg("the server says: %s", line);
-    fclose(f);
-}
 
 static const model_config quick = {
     .name = S_INIT("anthropic"),
@@ -61,86 +16,11 @@ static const model_config quick = {
     .retry_base_ms = 1,
 };
 
-static void open_provider(rig *r, model_config c) {
-    if (c.url.n == 0) c.url = str_fmt(r->a, "http://127.0.0.1:%d", r->port);
-    dep_status status = model_open(r->a, &c, sys_clock_real(), &r->p, &r->err);
-    if (status != DEP_OK) fail_msg("%s", r->err.msg);
-}
-
-static rig *rig_new(const char *replies, model_config c) {
-    arena *a = arena_new();
-    rig *r = NEW(a, rig);
-    r->a = a;
-    r->dir = temp_dir();
-    r->heard = buf_new(a, 0);
-    if (replies) start_server(r, replies);
-    open_provider(r, c);
-    return r;
-}
-
-static void rig_free(rig *r) {
-    if (r->pid > 0) {
-        kill(r->pid, SIGKILL);
-        waitpid(r->pid, NULL, 0);
-    }
-    temp_remove(r->dir);
-    arena_free(r->a);
-}
-
-static void hear_text(void *ctx, str delta) {
-    buf_add(&((rig *)ctx)->heard, delta);
-}
-
-static const json *requests(rig *r, size_t *n) {
-    char *path = str_cz(r->a, str_fmt(r->a, "%s/requests.jsonl", r->dir));
-    str text = access(path, R_OK) == 0 ? read_all(path) : (str){0};
-    str joined = {0}, line, rest = text;
-    *n = 0;
-    while (str_cut(rest, '\n', &line, &rest)) {
-        joined = str_fmt(r->a, "%.*s%s%.*s", STR_ARG(joined), joined.n ? "," : "", STR_ARG(line));
-        ++*n;
-    }
-    free((char *)text.p);
-    json *all;
-    assert_int_equal(json_parse(r->a, str_fmt(r->a, "[%.*s]", STR_ARG(joined)), 0, &all, NULL), DEP_OK);
-    return all;
-}
-
-static size_t request_count(rig *r) {
-    size_t n;
-    requests(r, &n);
-    return n;
-}
-
-static bool cancelled(void *ctx) {
-    rig *r = ctx;
-    if (r->cancel_after == 0) return false;
-    if (r->cancel_from && request_count(r) < r->cancel_from) return false;
-    if (r->cancel_on_text && r->heard.n == 0) return false;
-    return --r->cancel_after == 0;
-}
-
-static dep_status call(rig *r) {
-    model_messages *m = NEW(r->a, model_messages);
-    model_message message = {.role = ROLE_USER};
-    model_block b = {.kind = BLOCK_TEXT, .text = S("task")};
-    vec_push(r->a, &message.blocks, b);
-    vec_push(r->a, m, message);
-    model_sink sink = {.text = hear_text, .cancelled = cancelled, .ctx = r};
-    model_request req = {.model = S("claude-x"), .system = S("You are."), .messages = m};
-    buf_clear(&r->heard);
-    return model_call(r->p, r->a, &req, &sink, &r->reply, &r->err);
-}
-
-static str text_of(const model_reply *r) {
-    for (size_t i = 0; i < r->blocks.n; i++)
-        if (r->blocks.p[i].kind == BLOCK_TEXT) return r->blocks.p[i].text;
-    return (str){0};
+static api_fixture *begin(const char *replies, model_config c) {
+    return api_begin("fake_anthropic.py", replies, NULL, "claude-x", c);
 }
 
 #define HELLO "{\"blocks\":[{\"type\":\"text\",\"text\":\"Hello\"}]}"
-#define ERROR(status, type, more)                                                                            \
-    "{\"status\":" status ",\"error\":{\"type\":\"" type "\",\"message\":\"no " KEY " please\"}" more "}"
 
 static bool curl_is_loaded(void) {
     FILE *f = fopen("/proc/self/maps", "r");
@@ -155,11 +35,11 @@ static bool curl_is_loaded(void) {
 static void test_model_anthropic__libcurl_is_loaded_by_the_first_call_and_not_before(void **state) {
     (void)state;
     assert_false(curl_is_loaded());
-    rig *r = rig_new(HELLO, quick);
+    api_fixture *r = begin(HELLO, quick);
     assert_false(curl_is_loaded());
-    assert_int_equal(call(r), DEP_OK);
+    assert_int_equal(api_call(r), DEP_OK);
     assert_true(curl_is_loaded());
-    rig_free(r);
+    api_end(r);
 }
 
 static void test_model_anthropic__a_missing_library_is_named_with_its_package(void **state) {
@@ -176,14 +56,14 @@ static void test_model_anthropic__a_missing_library_is_named_with_its_package(vo
 static void test_model_anthropic__a_stream_in_odd_pieces_becomes_a_reply_and_the_connection_is_kept(
     void **state) {
     (void)state;
-    rig *r = rig_new(
+    api_fixture *r = begin(
         "{\"blocks\":[{\"type\":\"thinking\",\"thinking\":\"hm\",\"signature\":\"U0lH\"},"
         "{\"type\":\"text\",\"text\":\"Gr\\u00fc\\u00dfe \\u65e5\\u672c \\ud83d\\ude00\"},"
         "{\"type\":\"tool_use\",\"id\":\"t1\",\"name\":\"read\",\"input\":{\"path\":\"\\u00e4.md\"}}],"
         "\"piece\":3,\"ping\":true,\"comments\":true,\"bom\":true,\"line_end\":\"\\r\\n\",\"write_bytes\":7},"
         "{\"blocks\":[{\"type\":\"text\",\"text\":\"second\"}],\"line_end\":\"\\r\",\"usage\":null}",
         quick);
-    assert_int_equal(call(r), DEP_OK);
+    assert_int_equal(api_call(r), DEP_OK);
     assert_int_equal(r->reply.blocks.n, 3);
     assert_str(r->reply.blocks.p[1].text, S("Grüße 日本 😀"));
     assert_str(buf_str(&r->heard), S("Grüße 日本 😀"));
@@ -191,13 +71,13 @@ static void test_model_anthropic__a_stream_in_odd_pieces_becomes_a_reply_and_the
     assert_int_equal(r->reply.stop, STOP_TOOL_USE);
     assert_int_equal(r->reply.usage.output, 20);
     assert_false(r->reply.usage.estimated);
-    assert_int_equal(call(r), DEP_OK);
-    assert_str(text_of(&r->reply), S("second"));
+    assert_int_equal(api_call(r), DEP_OK);
+    assert_str(reply_text(&r->reply), S("second"));
     assert_true(r->reply.usage.estimated);
     assert_true(r->reply.usage.input > 0 && r->reply.usage.output > 0);
 
     size_t n;
-    const json *all = requests(r, &n);
+    const json *all = api_requests(r, &n);
     assert_int_equal(n, 2);
     const json *headers = json_get(json_at(all, 0), S("headers"));
     assert_str(json_str(headers, S("x-api-key"), S("")), S(KEY));
@@ -209,12 +89,12 @@ static void test_model_anthropic__a_stream_in_odd_pieces_becomes_a_reply_and_the
     assert_true(json_bool(body, S("stream"), false));
     assert_true(json_num(json_at(all, 0), S("connection"), 0) ==
                 json_num(json_at(all, 1), S("connection"), 1));
-    rig_free(r);
+    api_end(r);
 }
 
 static void test_model_anthropic__what_passes_is_tried_again_before_the_first_content(void **state) {
     (void)state;
-    rig *r = rig_new(
+    api_fixture *r = begin(
         ERROR("429", "rate_limit_error", ",\"headers\":{\"retry-after\":\"0\"}") "," ERROR(
             "529", "overloaded_error",
             ",\"headers\":{\"retry-after\":\"Mon, 01 Jan 2024 00:00:00 GMT\"}") ","
@@ -225,22 +105,22 @@ static void test_model_anthropic__what_passes_is_tried_again_before_the_first_co
                                                                                 "error\",\"message\":"
                                                                                 "\"busy\"}}," HELLO,
         quick);
-    dep_status status = call(r);
+    dep_status status = api_call(r);
     if (status != DEP_OK) fail_msg("%s", r->err.msg);
-    assert_str(text_of(&r->reply), S("Hello"));
-    assert_int_equal(request_count(r), 5);
-    rig_free(r);
+    assert_str(reply_text(&r->reply), S("Hello"));
+    assert_int_equal(api_request_count(r), 5);
+    api_end(r);
 }
 
 static void test_model_anthropic__after_five_attempts_it_is_an_error_without_the_key(void **state) {
     (void)state;
 #define E500 ERROR("500", "api_error", "")
-    rig *r = rig_new(E500 "," E500 "," E500 "," E500 "," E500 "," HELLO, quick);
-    assert_int_equal(call(r), DEP_ERR_PROVIDER);
+    api_fixture *r = begin(E500 "," E500 "," E500 "," E500 "," E500 "," HELLO, quick);
+    assert_int_equal(api_call(r), DEP_ERR_PROVIDER);
     assert_string_equal(r->err.msg,
                         "anthropic: the API answered 500: api_error: no *** please (after 5 attempts)");
-    assert_int_equal(request_count(r), 5);
-    rig_free(r);
+    assert_int_equal(api_request_count(r), 5);
+    api_end(r);
 }
 
 static void test_model_anthropic__what_does_not_pass_is_not_tried_again(void **state) {
@@ -276,69 +156,69 @@ static void test_model_anthropic__what_does_not_pass_is_not_tried_again(void **s
     arena *a = arena_new();
     str replies[ROWS];
     for (size_t i = 0; i < ROWS; i++) replies[i] = str_z(rows[i].reply);
-    rig *r = rig_new(str_join(a, replies, ROWS, S(",")).p, quick);
+    api_fixture *r = begin(str_join(a, replies, ROWS, S(",")).p, quick);
     for (size_t i = 0; i < ROWS; i++) {
-        dep_status status = call(r);
+        dep_status status = api_call(r);
         if (status != rows[i].status || !strstr(r->err.msg, rows[i].part))
             fail_msg("%s: %s: %s", rows[i].reply, err_name(status), r->err.msg);
         assert_null(strstr(r->err.msg, KEY));
-        assert_int_equal(request_count(r), i + 1);
+        assert_int_equal(api_request_count(r), i + 1);
         if (strstr(rows[i].reply, "so far")) {
-            assert_str(text_of(&r->reply), S("so far"));
+            assert_str(reply_text(&r->reply), S("so far"));
             assert_int_equal(r->reply.usage.input, 10);
         }
     }
-    rig_free(r);
+    api_end(r);
     arena_free(a);
 }
 
 static void test_model_anthropic__an_early_end_before_content_is_tried_again(void **state) {
     (void)state;
-    rig *r = rig_new("{\"blocks\":[],\"end_after\":1},{\"blocks\":[],\"cut_after\":0}," HELLO, quick);
-    assert_int_equal(call(r), DEP_OK);
-    assert_int_equal(request_count(r), 3);
-    rig_free(r);
+    api_fixture *r = begin("{\"blocks\":[],\"end_after\":1},{\"blocks\":[],\"cut_after\":0}," HELLO, quick);
+    assert_int_equal(api_call(r), DEP_OK);
+    assert_int_equal(api_request_count(r), 3);
+    api_end(r);
 }
 
 static void test_model_anthropic__silence_times_out_and_keeps_the_text(void **state) {
     (void)state;
     model_config c = quick;
     c.first_byte_ms = c.idle_ms = 250;
-    rig *r =
-        rig_new("{\"hang\":true},{\"blocks\":[{\"type\":\"text\",\"text\":\"so far\"}],\"hang_after\":3}", c);
-    assert_int_equal(call(r), DEP_ERR_TIMEOUT);
+    api_fixture *r =
+        begin("{\"hang\":true},{\"blocks\":[{\"type\":\"text\",\"text\":\"so far\"}],\"hang_after\":3}", c);
+    assert_int_equal(api_call(r), DEP_ERR_TIMEOUT);
     assert_non_null(strstr(r->err.msg, "no answer within"));
-    assert_int_equal(call(r), DEP_ERR_TIMEOUT);
+    assert_int_equal(api_call(r), DEP_ERR_TIMEOUT);
     assert_non_null(strstr(r->err.msg, "fell silent"));
-    assert_str(text_of(&r->reply), S("so far"));
-    assert_int_equal(request_count(r), 2);
-    rig_free(r);
+    assert_str(reply_text(&r->reply), S("so far"));
+    assert_int_equal(api_request_count(r), 2);
+    api_end(r);
 }
 
 static void test_model_anthropic__a_slow_trickle_is_not_silence(void **state) {
     (void)state;
     model_config c = quick;
     c.first_byte_ms = c.idle_ms = 1000;
-    rig *r =
-        rig_new("{\"blocks\":[{\"type\":\"text\",\"text\":\"slow\"}],\"write_bytes\":40,\"delay_ms\":60}", c);
-    assert_int_equal(call(r), DEP_OK);
-    assert_str(text_of(&r->reply), S("slow"));
-    rig_free(r);
+    api_fixture *r =
+        begin("{\"blocks\":[{\"type\":\"text\",\"text\":\"slow\"}],\"write_bytes\":40,\"delay_ms\":60}", c);
+    assert_int_equal(api_call(r), DEP_OK);
+    assert_str(reply_text(&r->reply), S("slow"));
+    api_end(r);
 }
 
 static void test_model_anthropic__a_stream_left_open_after_its_end_does_not_hold_the_reply(void **state) {
     (void)state;
-    rig *r =
-        rig_new("{\"blocks\":[{\"type\":\"text\",\"text\":\"Hello\"}],\"hold_open\":true}," HELLO, quick);
-    assert_int_equal(call(r), DEP_OK);
-    assert_int_equal(call(r), DEP_OK);
-    assert_str(text_of(&r->reply), S("Hello"));
-    rig_free(r);
+    api_fixture *r =
+        begin("{\"blocks\":[{\"type\":\"text\",\"text\":\"Hello\"}],\"hold_open\":true}," HELLO, quick);
+    assert_int_equal(api_call(r), DEP_OK);
+    assert_int_equal(api_call(r), DEP_OK);
+    assert_str(reply_text(&r->reply), S("Hello"));
+    api_end(r);
 }
 
 static void test_model_anthropic__a_stop_is_heard_while_it_waits(void **state) {
     (void)state;
-    rig *r = rig_new(
+    api_fixture *r = begin(
         "{\"hang\":true},{\"blocks\":[{\"type\":\"text\",\"text\":\"so far\"}],\"hang_after\":3}," ERROR(
             "429", "rate_limit_error", ",\"headers\":{\"retry-after\":\"55\"}"),
         quick);
@@ -346,17 +226,17 @@ static void test_model_anthropic__a_stop_is_heard_while_it_waits(void **state) {
         r->cancel_after = 6;
         r->cancel_from = i + 1;
         r->cancel_on_text = i == 1;
-        assert_int_equal(call(r), DEP_ERR_CANCELLED);
-        assert_int_equal(request_count(r), i + 1);
-        if (i == 1) assert_str(text_of(&r->reply), S("so far"));
+        assert_int_equal(api_call(r), DEP_ERR_CANCELLED);
+        assert_int_equal(api_request_count(r), i + 1);
+        if (i == 1) assert_str(reply_text(&r->reply), S("so far"));
     }
     // Before anything is sent.
     r->cancel_after = 1;
     r->cancel_from = 0;
     r->cancel_on_text = false;
-    assert_int_equal(call(r), DEP_ERR_CANCELLED);
-    assert_int_equal(request_count(r), 3);
-    rig_free(r);
+    assert_int_equal(api_call(r), DEP_ERR_CANCELLED);
+    assert_int_equal(api_request_count(r), 3);
+    api_end(r);
 }
 
 static void test_model_anthropic__nobody_listening_is_said_at_once(void **state) {
@@ -371,37 +251,37 @@ static void test_model_anthropic__nobody_listening_is_said_at_once(void **state)
     model_config c = quick;
     c.url = str_fmt(a, "http://127.0.0.1:%d", ntohs(at.sin_port));
     c.retry_base_ms = 1000000; // would be noticed
-    rig *r = rig_new(NULL, c);
-    assert_int_equal(call(r), DEP_ERR_NETWORK);
+    api_fixture *r = begin(NULL, c);
+    assert_int_equal(api_call(r), DEP_ERR_NETWORK);
     assert_null(strstr(r->err.msg, "attempts"));
-    rig_free(r);
+    api_end(r);
     arena_free(a);
     close(fd);
 }
 
 static void test_model_anthropic__a_proxy_is_not_asked_for_this_machine(void **state) {
     (void)state;
-    rig *r = rig_new(HELLO, quick);
+    api_fixture *r = begin(HELLO, quick);
     setenv("http_proxy", "http://127.0.0.1:1", 1);
     setenv("ALL_PROXY", "http://127.0.0.1:1", 1);
-    dep_status status = call(r);
+    dep_status status = api_call(r);
     unsetenv("http_proxy");
     unsetenv("ALL_PROXY");
     assert_int_equal(status, DEP_OK);
-    rig_free(r);
+    api_end(r);
 }
 
 static void test_model_anthropic__a_base_url_with_its_version_is_fine(void **state) {
     (void)state;
-    rig *r = rig_new(HELLO, quick);
+    api_fixture *r = begin(HELLO, quick);
     model_config c = quick;
     c.url = str_fmt(r->a, "http://localhost:%d/v1/", r->port);
     c.key = (str){0};
-    open_provider(r, c);
-    assert_int_equal(call(r), DEP_OK);
+    api_open(r, c, "");
+    assert_int_equal(api_call(r), DEP_OK);
     size_t n;
-    assert_null(json_get(json_get(json_at(requests(r, &n), 0), S("headers")), S("x-api-key")));
-    rig_free(r);
+    assert_null(json_get(json_get(json_at(api_requests(r, &n), 0), S("headers")), S("x-api-key")));
+    api_end(r);
 }
 
 static void test_model_anthropic__the_window_is_asked_from_the_models_endpoint(void **state) {
@@ -432,7 +312,7 @@ static void test_model_anthropic__the_window_is_asked_from_the_models_endpoint(v
     arena *a = arena_new();
     str replies[ROWS];
     for (size_t i = 0; i < ROWS; i++) replies[i] = str_z(rows[i].reply);
-    rig *r = rig_new(str_join(a, replies, ROWS, S(",")).p, quick);
+    api_fixture *r = begin(str_join(a, replies, ROWS, S(",")).p, quick);
     for (size_t i = 0; i < ROWS; i++) {
         int64_t tokens = 0;
         dep_status status = model_window(r->p, r->a, S("a/b c"), NULL, &tokens, &r->err);
@@ -441,7 +321,7 @@ static void test_model_anthropic__the_window_is_asked_from_the_models_endpoint(v
         assert_int_equal(tokens, rows[i].tokens);
     }
     size_t n;
-    const json *first = json_at(requests(r, &n), 0);
+    const json *first = json_at(api_requests(r, &n), 0);
     assert_str(json_str(first, S("method"), S("")), S("GET"));
     assert_str(json_str(first, S("path"), S("")), S("/v1/models/a%2Fb%20c"));
     assert_str(json_str(json_get(first, S("headers")), S("x-api-key"), S("")), S(KEY));
@@ -449,12 +329,12 @@ static void test_model_anthropic__the_window_is_asked_from_the_models_endpoint(v
     // A configured one is not asked for.
     model_config c = quick;
     c.window = 1234;
-    open_provider(r, c);
+    api_open(r, c, "");
     int64_t tokens;
     assert_int_equal(model_window(r->p, r->a, S("m"), NULL, &tokens, &r->err), DEP_OK);
     assert_int_equal(tokens, 1234);
-    assert_int_equal(request_count(r), n);
-    rig_free(r);
+    assert_int_equal(api_request_count(r), n);
+    api_end(r);
     arena_free(a);
 }
 
@@ -471,7 +351,7 @@ static void free_one(void *ctx, void *p) {
 static void test_model_anthropic__memory_that_cannot_be_had_in_the_middle_leaves_the_client_usable(
     void **state) {
     (void)state;
-    rig *r = rig_new(HELLO "],\"repeat\":[true", quick);
+    api_fixture *r = begin(HELLO "],\"repeat\":[true", quick);
     dep_status status = DEP_ERR_NOMEM;
     for (int allowed = 1; status != DEP_OK; allowed += 3) {
         int left = allowed;
@@ -484,9 +364,9 @@ static void test_model_anthropic__memory_that_cannot_be_had_in_the_middle_leaves
         arena_free(a);
         assert_true(allowed < 1000);
     }
-    assert_int_equal(call(r), DEP_OK);
-    assert_str(text_of(&r->reply), S("Hello"));
-    rig_free(r);
+    assert_int_equal(api_call(r), DEP_OK);
+    assert_str(reply_text(&r->reply), S("Hello"));
+    api_end(r);
 }
 
 static void test_model_anthropic__configurations_that_are_refused(void **state) {
@@ -523,9 +403,10 @@ static dep_status count_bytes(void *ctx, str bytes, bool *done, dep_err *err) {
 
 static void test_model_http__a_body_may_be_as_large_as_its_limit_and_an_error_body_is_cut(void **state) {
     (void)state;
-    rig *r = rig_new("{\"status\":200,\"body\":\"0123456789\"},{\"status\":200,\"body\":\"0123456789x\"},"
-                     "{\"status\":400,\"body\":\"0123456789x\"}",
-                     quick);
+    api_fixture *r =
+        begin("{\"status\":200,\"body\":\"0123456789\"},{\"status\":200,\"body\":\"0123456789x\"},"
+              "{\"status\":400,\"body\":\"0123456789x\"}",
+              quick);
     http_client *c = http_client_new(r->a, model_net_new(r->a, sys_clock_real()));
     for (int i = 0; i < 3; i++) {
         size_t got = 0;
@@ -546,7 +427,7 @@ static void test_model_http__a_body_may_be_as_large_as_its_limit_and_an_error_bo
         if (i == 0) assert_int_equal(got, 10);
         if (i == 2) assert_str(resp.body, S("0123456789"));
     }
-    rig_free(r);
+    api_end(r);
 }
 
 int main(void) {

@@ -1,142 +1,28 @@
 // Tests of model/openai.c and openai_window.c against a scripted server (tests/support/fake_openai.py).
-#include <deputy/model.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <support/support.h>
-#include <sys/prctl.h>
+#include <support/api_fixture.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#define KEY "sk-test-0123456789"
-
-// A server, a provider for it and what a caller hears.
-typedef struct {
-    arena *a;
-    char *dir;
-    pid_t pid;
-    int port;
-    model_provider *p;
-    buf heard;
-    bool cancel_on_text; // says yes once some text was heard
-    dep_err err;
-    model_reply reply;
-} rig;
-
-static void start_server(rig *r, const char *replies, const char *gets) {
-    temp_write(r->dir, "script.json", str_fmt(r->a, "{\"replies\":[%s],\"gets\":{%s}}", replies, gets));
-    char *script = str_cz(r->a, str_fmt(r->a, "%s/script.json", r->dir));
-    char *record = str_cz(r->a, str_fmt(r->a, "%s/requests.jsonl", r->dir));
-    int out[2];
-    assert_int_equal(pipe(out), 0);
-    r->pid = fork();
-    assert_true(r->pid >= 0);
-    if (r->pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        dup2(out[1], 1);
-        close(out[0]);
-        close(out[1]);
-        execlp("python3", "python3", "tests/support/fake_openai.py", script, "--record", record, NULL);
-        _exit(127);
-    }
-    close(out[1]);
-    FILE *f = fdopen(out[0], "r");
-    char line[64] = "";
-    if (!fgets(line, sizeof line, f) || sscanf(line, "port %d", &r->port) != 1)
-        fail_msg("the server says: %s", line);
-    fclose(f);
-}
 
 static const model_config quick = {
     .name = S_INIT("oai"), .api = S_INIT("openai"), .key = S_INIT(KEY), .retry_base_ms = 1};
 
-static void open_provider(rig *r, model_config c, const char *path) {
-    c.url = str_fmt(r->a, "http://127.0.0.1:%d%s", r->port, path);
-    dep_status status = model_open(r->a, &c, sys_clock_real(), &r->p, &r->err);
-    if (status != DEP_OK) fail_msg("%s", r->err.msg);
-}
-
-static rig *rig_new(const char *replies, const char *gets, model_config c) {
-    arena *a = arena_new();
-    rig *r = NEW(a, rig);
-    r->a = a;
-    r->dir = temp_dir();
-    r->heard = buf_new(a, 0);
-    start_server(r, replies, gets);
-    open_provider(r, c, "");
-    return r;
-}
-
-static void rig_free(rig *r) {
-    kill(r->pid, SIGKILL);
-    waitpid(r->pid, NULL, 0);
-    temp_remove(r->dir);
-    arena_free(r->a);
-}
-
-static void hear_text(void *ctx, str delta) {
-    buf_add(&((rig *)ctx)->heard, delta);
-}
-
-static bool cancelled(void *ctx) {
-    const rig *r = ctx;
-    return r->cancel_on_text && r->heard.n > 0;
-}
-
-static const json *requests(rig *r, size_t *n) {
-    char *path = str_cz(r->a, str_fmt(r->a, "%s/requests.jsonl", r->dir));
-    str text = access(path, R_OK) == 0 ? read_all(path) : (str){0};
-    str line, rest = text;
-    buf joined = buf_new(r->a, 0);
-    *n = 0;
-    while (str_cut(rest, '\n', &line, &rest)) {
-        buf_addf(&joined, "%s%.*s", *n ? "," : "[", STR_ARG(line));
-        ++*n;
-    }
-    buf_add(&joined, *n ? S("]") : S("[]"));
-    free((char *)text.p);
-    json *all;
-    assert_int_equal(json_parse(r->a, buf_str(&joined), 0, &all, NULL), DEP_OK);
-    return all;
-}
-
-static size_t request_count(rig *r) {
-    size_t n;
-    requests(r, &n);
-    return n;
-}
-
-static dep_status call(rig *r) {
-    model_messages *m = NEW(r->a, model_messages);
-    model_message message = {.role = ROLE_USER};
-    model_block b = {.kind = BLOCK_TEXT, .text = S("task")};
-    vec_push(r->a, &message.blocks, b);
-    vec_push(r->a, m, message);
-    model_sink sink = {.text = hear_text, .cancelled = cancelled, .ctx = r};
-    model_request req = {.model = S("gpt-x"), .system = S("You are."), .messages = m};
-    buf_clear(&r->heard);
-    return model_call(r->p, r->a, &req, &sink, &r->reply, &r->err);
-}
-
-static str text_of(const model_reply *r) {
-    for (size_t i = 0; i < r->blocks.n; i++)
-        if (r->blocks.p[i].kind == BLOCK_TEXT) return r->blocks.p[i].text;
-    return (str){0};
+static api_fixture *begin(const char *replies, const char *gets, model_config c) {
+    return api_begin("fake_openai.py", replies, gets, "gpt-x", c);
 }
 
 #define HELLO "{\"text\":\"Hello\"}"
-#define ERROR(status, type, more)                                                                            \
-    "{\"status\":" status ",\"error\":{\"type\":\"" type "\",\"message\":\"no " KEY " please\"}" more "}"
 
 static void test_model_openai__a_stream_in_odd_pieces_becomes_a_reply_and_the_connection_is_kept(
     void **state) {
     (void)state;
-    rig *r = rig_new("{\"thinking\":\"hm\",\"text\":\"Gr\\u00fc\\u00dfe \\u65e5\\u672c \\ud83d\\ude00\","
-                     "\"calls\":[{\"id\":\"t1\",\"name\":\"read\",\"arguments\":{\"path\":\"\\u00e4.md\"}}],"
-                     "\"piece\":3,\"comments\":true,\"bom\":true,\"line_end\":\"\\r\\n\",\"write_bytes\":7},"
-                     "{\"text\":\"second\",\"line_end\":\"\\r\",\"usage\":null}",
-                     "", quick);
-    assert_int_equal(call(r), DEP_OK);
+    api_fixture *r =
+        begin("{\"thinking\":\"hm\",\"text\":\"Gr\\u00fc\\u00dfe \\u65e5\\u672c \\ud83d\\ude00\","
+              "\"calls\":[{\"id\":\"t1\",\"name\":\"read\",\"arguments\":{\"path\":\"\\u00e4.md\"}}],"
+              "\"piece\":3,\"comments\":true,\"bom\":true,\"line_end\":\"\\r\\n\",\"write_bytes\":7},"
+              "{\"text\":\"second\",\"line_end\":\"\\r\",\"usage\":null}",
+              "", quick);
+    assert_int_equal(api_call(r), DEP_OK);
     assert_int_equal(r->reply.blocks.n, 3);
     assert_str(r->reply.blocks.p[0].text, S("hm"));
     assert_str(r->reply.blocks.p[1].text, S("Grüße 日本 😀"));
@@ -145,13 +31,13 @@ static void test_model_openai__a_stream_in_odd_pieces_becomes_a_reply_and_the_co
     assert_int_equal(r->reply.stop, STOP_TOOL_USE);
     assert_int_equal(r->reply.usage.output, 20);
     assert_false(r->reply.usage.estimated);
-    assert_int_equal(call(r), DEP_OK);
-    assert_str(text_of(&r->reply), S("second"));
+    assert_int_equal(api_call(r), DEP_OK);
+    assert_str(reply_text(&r->reply), S("second"));
     assert_true(r->reply.usage.estimated);
     assert_true(r->reply.usage.input > 0 && r->reply.usage.output > 0);
 
     size_t n;
-    const json *all = requests(r, &n);
+    const json *all = api_requests(r, &n);
     assert_int_equal(n, 2);
     assert_str(json_str(json_at(all, 0), S("path"), S("")), S("/v1/chat/completions"));
     const json *headers = json_get(json_at(all, 0), S("headers"));
@@ -163,7 +49,7 @@ static void test_model_openai__a_stream_in_odd_pieces_becomes_a_reply_and_the_co
     assert_true(json_bool(body, S("stream"), false));
     assert_true(json_num(json_at(all, 0), S("connection"), 0) ==
                 json_num(json_at(all, 1), S("connection"), 1));
-    rig_free(r);
+    api_end(r);
 }
 
 static void test_model_openai__a_base_url_with_its_version_is_fine_and_no_key_sends_no_header(void **state) {
@@ -177,44 +63,44 @@ static void test_model_openai__a_base_url_with_its_version_is_fine_and_no_key_se
         {"/v1beta/openai", "/v1beta/openai/chat/completions"},
         {"/vllm", "/vllm/v1/chat/completions"},
     };
-    rig *r = rig_new(HELLO "," HELLO "," HELLO "," HELLO "," HELLO, "", quick);
+    api_fixture *r = begin(HELLO "," HELLO "," HELLO "," HELLO "," HELLO, "", quick);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         model_config c = quick;
         c.key = (str){0};
-        open_provider(r, c, rows[i].base);
-        assert_int_equal(call(r), DEP_OK);
+        api_open(r, c, rows[i].base);
+        assert_int_equal(api_call(r), DEP_OK);
         size_t n;
-        const json *last = json_at(requests(r, &n), i);
+        const json *last = json_at(api_requests(r, &n), i);
         assert_str(json_str(last, S("path"), S("")), str_z(rows[i].path));
         assert_null(json_get(json_get(last, S("headers")), S("authorization")));
     }
-    rig_free(r);
+    api_end(r);
 }
 
 static void test_model_openai__what_passes_is_tried_again_before_the_first_content(void **state) {
     (void)state;
-    rig *r =
-        rig_new(ERROR("429", "rate_limit_error", ",\"headers\":{\"retry-after\":\"0\"}") "," ERROR(
-                    "503", "unavailable_error", "") ",{\"close\":true},"
-                                                    "{\"text\":\"\",\"error_after\":1,\"error\":{"
-                                                    "\"type\":\"server_error\",\"message\":\"busy\"}}," HELLO,
-                "", quick);
-    dep_status status = call(r);
+    api_fixture *r =
+        begin(ERROR("429", "rate_limit_error", ",\"headers\":{\"retry-after\":\"0\"}") "," ERROR(
+                  "503", "unavailable_error", "") ",{\"close\":true},"
+                                                  "{\"text\":\"\",\"error_after\":1,\"error\":{"
+                                                  "\"type\":\"server_error\",\"message\":\"busy\"}}," HELLO,
+              "", quick);
+    dep_status status = api_call(r);
     if (status != DEP_OK) fail_msg("%s", r->err.msg);
-    assert_str(text_of(&r->reply), S("Hello"));
-    assert_int_equal(request_count(r), 5);
-    rig_free(r);
+    assert_str(reply_text(&r->reply), S("Hello"));
+    assert_int_equal(api_request_count(r), 5);
+    api_end(r);
 }
 
 static void test_model_openai__after_five_attempts_it_is_an_error_without_the_key(void **state) {
     (void)state;
 #define E500 ERROR("500", "server_error", "")
-    rig *r = rig_new(E500 "," E500 "," E500 "," E500 "," E500 "," HELLO, "", quick);
-    assert_int_equal(call(r), DEP_ERR_PROVIDER);
+    api_fixture *r = begin(E500 "," E500 "," E500 "," E500 "," E500 "," HELLO, "", quick);
+    assert_int_equal(api_call(r), DEP_ERR_PROVIDER);
     assert_string_equal(r->err.msg,
                         "oai: the API answered 500: server_error: no *** please (after 5 attempts)");
-    assert_int_equal(request_count(r), 5);
-    rig_free(r);
+    assert_int_equal(api_request_count(r), 5);
+    api_end(r);
 }
 
 static void test_model_openai__what_does_not_pass_is_not_tried_again(void **state) {
@@ -272,20 +158,20 @@ static void test_model_openai__what_does_not_pass_is_not_tried_again(void **stat
     arena *a = arena_new();
     str replies[ROWS];
     for (size_t i = 0; i < ROWS; i++) replies[i] = str_z(rows[i].reply);
-    rig *r = rig_new(str_join(a, replies, ROWS, S(",")).p, "", quick);
+    api_fixture *r = begin(str_join(a, replies, ROWS, S(",")).p, "", quick);
     for (size_t i = 0; i < ROWS; i++) {
-        dep_status status = call(r);
+        dep_status status = api_call(r);
         if (status != rows[i].status || !strstr(r->err.msg, rows[i].part))
             fail_msg("%s: %s: %s", rows[i].reply, err_name(status), r->err.msg);
         if (r->reply.too_long != rows[i].too_long) fail_msg("%s: %d", rows[i].reply, r->reply.too_long);
         assert_null(strstr(r->err.msg, KEY));
-        assert_int_equal(request_count(r), i + 1);
+        assert_int_equal(api_request_count(r), i + 1);
         if (strstr(rows[i].reply, "so far")) {
-            assert_str(text_of(&r->reply), S("so far"));
+            assert_str(reply_text(&r->reply), S("so far"));
             assert_true(r->reply.usage.estimated);
         }
     }
-    rig_free(r);
+    api_end(r);
     arena_free(a);
 }
 
@@ -293,44 +179,44 @@ static void test_model_openai__a_connection_that_breaks_after_the_reason_takes_n
     (void)state;
     model_config c = quick;
     c.idle_ms = 250;
-    rig *r = rig_new(
-        "{\"text\":\"Hello\",\"cut_after\":3},{\"text\":\"Hello\",\"hang_after\":3},"
-        "{\"text\":\"Hello\",\"end_after\":3},{\"text\":\"Hello\",\"no_done\":true,\"hold_open\":true}",
-        "", c);
+    api_fixture *r =
+        begin("{\"text\":\"Hello\",\"cut_after\":3},{\"text\":\"Hello\",\"hang_after\":3},"
+              "{\"text\":\"Hello\",\"end_after\":3},{\"text\":\"Hello\",\"no_done\":true,\"hold_open\":true}",
+              "", c);
     for (int i = 0; i < 4; i++) {
-        dep_status status = call(r);
+        dep_status status = api_call(r);
         if (status != DEP_OK) fail_msg("%d: %s", i, r->err.msg);
-        assert_str(text_of(&r->reply), S("Hello"));
+        assert_str(reply_text(&r->reply), S("Hello"));
         assert_int_equal(r->reply.stop, STOP_END);
         assert_int_equal(r->reply.usage.estimated, i < 3);
     }
-    assert_int_equal(request_count(r), 4);
-    rig_free(r);
+    assert_int_equal(api_request_count(r), 4);
+    api_end(r);
 }
 
 static void test_model_openai__a_document_in_place_of_a_stream_is_a_reply(void **state) {
     (void)state;
-    rig *r = rig_new(
+    api_fixture *r = begin(
         "{\"text\":\"Hello\",\"document\":true,\"calls\":[{\"id\":\"i\",\"name\":\"read\",\"arguments\":{"
         "\"path\":\"p\"}}]}",
         "", quick);
-    dep_status status = call(r);
+    dep_status status = api_call(r);
     if (status != DEP_OK) fail_msg("%s", r->err.msg);
-    assert_str(text_of(&r->reply), S("Hello"));
+    assert_str(reply_text(&r->reply), S("Hello"));
     assert_str(r->reply.blocks.p[1].input, S("{\"path\": \"p\"}"));
     assert_int_equal(r->reply.stop, STOP_TOOL_USE);
     assert_int_equal(r->reply.usage.input, 10);
-    assert_int_equal(request_count(r), 1);
-    rig_free(r);
+    assert_int_equal(api_request_count(r), 1);
+    api_end(r);
 }
 
 static void test_model_openai__an_empty_stream_is_asked_for_once_more_as_a_document(void **state) {
     (void)state;
-    rig *r = rig_new("{\"text\":\"\"},{\"calls\":[{\"id\":\"i\",\"name\":\"read\",\"arguments\":{}}]},"
-                     "{\"thinking\":\"only\",\"finish\":\"length\"},{\"text\":\"\"},"
-                     "{\"chunks\":[]},{\"status\":400,\"error\":{\"message\":\"no\"}}",
-                     "", quick);
-    assert_int_equal(call(r), DEP_OK);
+    api_fixture *r = begin("{\"text\":\"\"},{\"calls\":[{\"id\":\"i\",\"name\":\"read\",\"arguments\":{}}]},"
+                           "{\"thinking\":\"only\",\"finish\":\"length\"},{\"text\":\"\"},"
+                           "{\"chunks\":[]},{\"status\":400,\"error\":{\"message\":\"no\"}}",
+                           "", quick);
+    assert_int_equal(api_call(r), DEP_OK);
     assert_int_equal(r->reply.blocks.n, 1);
     assert_str(r->reply.blocks.p[0].name, S("read"));
     assert_int_equal(r->reply.stop, STOP_TOOL_USE);
@@ -339,7 +225,7 @@ static void test_model_openai__an_empty_stream_is_asked_for_once_more_as_a_docum
     assert_int_equal(r->reply.usage.output, 40);
     assert_false(r->reply.usage.estimated);
     size_t n;
-    const json *all = requests(r, &n);
+    const json *all = api_requests(r, &n);
     assert_int_equal(n, 2);
     const json *body = json_get(json_at(all, 1), S("body"));
     assert_false(json_bool(body, S("stream"), true));
@@ -348,42 +234,43 @@ static void test_model_openai__an_empty_stream_is_asked_for_once_more_as_a_docum
     assert_str(json_get(body, S("messages"))->raw,
                json_get(json_get(json_at(all, 0), S("body")), S("messages"))->raw);
 
-    assert_int_equal(call(r), DEP_OK);
+    assert_int_equal(api_call(r), DEP_OK);
     assert_int_equal(r->reply.blocks.n, 0);
-    assert_int_equal(request_count(r), 4);
-    assert_int_equal(call(r), DEP_ERR_PROVIDER);
-    assert_int_equal(request_count(r), 6);
-    rig_free(r);
+    assert_int_equal(api_request_count(r), 4);
+    assert_int_equal(api_call(r), DEP_ERR_PROVIDER);
+    assert_int_equal(api_request_count(r), 6);
+    api_end(r);
 }
 
 static void test_model_openai__silence_times_out_and_a_stop_is_heard(void **state) {
     (void)state;
     model_config c = quick;
     c.first_byte_ms = c.idle_ms = 250;
-    rig *r = rig_new(
-        "{\"hang\":true},{\"text\":\"so far\",\"hang_after\":2},{\"text\":\"so far\",\"hang_after\":2}", "",
-        c);
-    assert_int_equal(call(r), DEP_ERR_TIMEOUT);
-    assert_int_equal(call(r), DEP_ERR_TIMEOUT);
-    assert_str(text_of(&r->reply), S("so far"));
+    api_fixture *r =
+        begin("{\"hang\":true},{\"text\":\"so far\",\"hang_after\":2},{\"text\":\"so far\",\"hang_after\":2}",
+              "", c);
+    assert_int_equal(api_call(r), DEP_ERR_TIMEOUT);
+    assert_int_equal(api_call(r), DEP_ERR_TIMEOUT);
+    assert_str(reply_text(&r->reply), S("so far"));
+    r->cancel_after = 1;
     r->cancel_on_text = true;
-    assert_int_equal(call(r), DEP_ERR_CANCELLED);
-    assert_str(text_of(&r->reply), S("so far"));
-    assert_int_equal(request_count(r), 3);
-    rig_free(r);
+    assert_int_equal(api_call(r), DEP_ERR_CANCELLED);
+    assert_str(reply_text(&r->reply), S("so far"));
+    assert_int_equal(api_request_count(r), 3);
+    api_end(r);
 }
 
 static void test_model_openai__a_piece_that_belongs_to_no_call_is_not_tried_again(void **state) {
     (void)state;
 #define CHUNK(calls) "{\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[" calls "]}}]}"
-    rig *r = rig_new(
+    api_fixture *r = begin(
         "{\"chunks\":[" CHUNK("{\"id\":\"a\",\"function\":{\"name\":\"x\"}},{\"id\":\"b\",\"function\":{"
                               "\"name\":\"y\"}}") "," CHUNK("{\"function\":{\"arguments\":\"{}\"}}") "]}",
         "", quick);
-    assert_int_equal(call(r), DEP_ERR_PROVIDER);
+    assert_int_equal(api_call(r), DEP_ERR_PROVIDER);
     assert_non_null(strstr(r->err.msg, "belongs to no one call"));
-    assert_int_equal(request_count(r), 1);
-    rig_free(r);
+    assert_int_equal(api_request_count(r), 1);
+    api_end(r);
 }
 
 // --- The window ------------------------------------------------------------------------------------------
@@ -423,13 +310,13 @@ static void test_model_openai__the_window_is_what_a_server_tells(void **state) {
         {"", "", "m", 0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        rig *r = rig_new("", rows[i].gets, quick);
-        open_provider(r, quick, rows[i].base);
+        api_fixture *r = begin("", rows[i].gets, quick);
+        api_open(r, quick, rows[i].base);
         int64_t tokens = 0;
         dep_status status = model_window(r->p, r->a, str_z(rows[i].model), NULL, &tokens, &r->err);
         if (status != (rows[i].tokens ? DEP_OK : DEP_ERR_NOT_FOUND)) fail_msg("%zu: %s", i, r->err.msg);
         assert_int_equal(tokens, rows[i].tokens);
-        rig_free(r);
+        api_end(r);
     }
 }
 
@@ -447,34 +334,34 @@ static void test_model_openai__a_second_refusal_ends_the_search_for_the_window(v
         {"", DEP_ERR_NOT_FOUND, 5},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        rig *r = rig_new("", rows[i].gets, quick);
+        api_fixture *r = begin("", rows[i].gets, quick);
         int64_t tokens;
         dep_status status = model_window(r->p, r->a, S("m"), NULL, &tokens, &r->err);
         if (status != rows[i].status) fail_msg("%zu: %s", i, r->err.msg);
         size_t n;
-        const json *all = requests(r, &n);
+        const json *all = api_requests(r, &n);
         assert_int_equal(n, rows[i].requests);
         assert_str(json_str(json_get(json_at(all, 0), S("headers")), S("authorization"), S("")),
                    S("Bearer " KEY));
         if (status != DEP_OK) assert_null(strstr(r->err.msg, KEY));
-        rig_free(r);
+        api_end(r);
     }
 }
 
 static void test_model_openai__the_window_of_a_server_that_is_not_there_is_a_network_error(void **state) {
     (void)state;
-    rig *r = rig_new("", "", quick);
+    api_fixture *r = begin("", "", quick);
     kill(r->pid, SIGKILL);
     waitpid(r->pid, NULL, 0);
+    r->pid = 0;
     int64_t tokens;
     assert_int_equal(model_window(r->p, r->a, S("m"), NULL, &tokens, &r->err), DEP_ERR_NETWORK);
     model_config c = quick;
     c.window = 5;
-    open_provider(r, c, "");
+    api_open(r, c, "");
     assert_int_equal(model_window(r->p, r->a, S("m"), NULL, &tokens, &r->err), DEP_OK);
     assert_int_equal(tokens, 5);
-    temp_remove(r->dir);
-    arena_free(r->a);
+    api_end(r);
 }
 
 // --- Memory ----------------------------------------------------------------------------------------------
@@ -492,7 +379,7 @@ static void free_one(void *ctx, void *p) {
 static void test_model_openai__memory_that_cannot_be_had_in_the_middle_leaves_the_client_usable(
     void **state) {
     (void)state;
-    rig *r = rig_new(
+    api_fixture *r = begin(
         "{\"text\":\"Hello\",\"thinking\":\"hm\",\"calls\":[{\"name\":\"read\",\"arguments\":{\"p\":1}}]}],"
         "\"repeat\":[true",
         "", quick);
@@ -508,9 +395,9 @@ static void test_model_openai__memory_that_cannot_be_had_in_the_middle_leaves_th
         arena_free(a);
         assert_true(allowed < 1000);
     }
-    assert_int_equal(call(r), DEP_OK);
-    assert_str(text_of(&r->reply), S("Hello"));
-    rig_free(r);
+    assert_int_equal(api_call(r), DEP_OK);
+    assert_str(reply_text(&r->reply), S("Hello"));
+    api_end(r);
 }
 
 int main(void) {
