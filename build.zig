@@ -395,6 +395,7 @@ const support_files = [_][]const u8{
     "grant_fixture.c",
     "http_fixture.c",
     "lossy_vfs.c",
+    "request_fixture.c",
     "scan_naive.c",
     "store_fixture.c",
     "stream_fixture.c",

@@ -1,13 +1,7 @@
 // Tests of model/anthropic_request.c and of the tool array: exact bytes, because caches depend on them.
-#include <deputy/model.h>
 #include <deputy/utf8.h>
-#include <support/support.h>
+#include <support/request_fixture.h>
 
-static const model_tool tools[] = {
-    {S_INIT("read"), S_INIT("Reads a file."),
-     S_INIT("{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"}}}")},
-    {S_INIT("todo"), S_INIT("Says \"what\"."), S_INIT("{\"type\":\"object\"}")},
-};
 #define TOOLS                                                                                                \
     "[{\"name\":\"read\",\"description\":\"Reads a "                                                         \
     "file.\",\"input_schema\":{\"type\":\"object\",\"properties\":{"                                         \
@@ -24,37 +18,24 @@ static model_provider *provider(arena *a, str key) {
     return p;
 }
 
-static model_block text(const char *s) {
-    return (model_block){.kind = BLOCK_TEXT, .text = str_z(s)};
-}
-
-static void add(arena *a, model_messages *m, model_role role, const model_block *blocks, size_t n) {
-    model_message message = {.role = role};
-    for (size_t i = 0; i < n; i++) vec_push(a, &message.blocks, blocks[i]);
-    vec_push(a, m, message);
-}
-
-#define ADD(a, m, role, ...)                                                                                 \
-    do {                                                                                                     \
-        const model_block blocks_[] = {__VA_ARGS__};                                                         \
-        add((a), (m), (role), blocks_, sizeof blocks_ / sizeof *blocks_);                                    \
-    } while (0)
-
 static void test_model_anthropic_request__the_first_request(void **state) {
     (void)state;
     arena *a = arena_new();
     model_messages m = {0};
-    ADD(a, &m, ROLE_USER, text("Find it.\nDate: x"));
-    model_request req = {
-        .model = S("claude-x"), .system = S("You are.\n"), .tools = tools, .n_tools = 2, .messages = &m};
+    ADD(a, &m, ROLE_USER, text_block("Find it.\nDate: x"));
+    model_request req = {.model = S("claude-x"),
+                         .system = S("You are.\n"),
+                         .tools = request_tools,
+                         .n_tools = REQUEST_TOOLS,
+                         .messages = &m};
     assert_str(model_request_json(a, provider(a, S("")), &req),
                S("{\"model\":\"claude-x\",\"max_tokens\":8192,\"stream\":true,\"tools\":" TOOLS
                  ",\"system\":[{\"type\":\"text\",\"text\":\"You are.\\n\"" MARK
                  "}],\"messages\":[{\"role\":\"user\",\"content\":"
                  "[{\"type\":\"text\",\"text\":\"Find it.\\nDate: x\"" MARK "}]}]}"));
-    assert_str(model_tools_json(a, S("anthropic"), tools, 2), S(TOOLS));
-    assert_str(model_tools_json(a, S("quote"), tools, 2), S(TOOLS));
-    assert_str(model_tools_json(a, S("gemini"), tools, 2), S(""));
+    assert_str(model_tools_json(a, S("anthropic"), request_tools, REQUEST_TOOLS), S(TOOLS));
+    assert_str(model_tools_json(a, S("quote"), request_tools, REQUEST_TOOLS), S(TOOLS));
+    assert_str(model_tools_json(a, S("gemini"), request_tools, REQUEST_TOOLS), S(""));
     arena_free(a);
 }
 
@@ -62,7 +43,7 @@ static void test_model_anthropic_request__configured_parameters_follow_ours(void
     (void)state;
     arena *a = arena_new();
     model_messages m = {0};
-    ADD(a, &m, ROLE_USER, text("x"));
+    ADD(a, &m, ROLE_USER, text_block("x"));
     model_request req = {.model = S("m"), .messages = &m};
     model_config c = {.api = S("anthropic"), .params = S("{\"temperature\":0.20,\"a\\\"b\":\"x\"}")};
     model_provider *p;
@@ -82,7 +63,7 @@ static void test_model_anthropic_request__what_is_absent_leaves_nothing(void **s
     (void)state;
     arena *a = arena_new();
     model_messages m = {0};
-    ADD(a, &m, ROLE_USER, text("x"));
+    ADD(a, &m, ROLE_USER, text_block("x"));
     model_request req = {.model = S("m"), .system = S(" \n"), .messages = &m, .max_tokens = 7};
     assert_str(model_request_json(a, provider(a, S("")), &req),
                S("{\"model\":\"m\",\"max_tokens\":7,\"stream\":true,\"messages\":[{\"role\":\"user\","
@@ -103,7 +84,7 @@ static void test_model_anthropic_request__results_stand_first_and_assistant_bloc
     (void)state;
     arena *a = arena_new();
     model_messages m = {0};
-    ADD(a, &m, ROLE_USER, text("task"));
+    ADD(a, &m, ROLE_USER, text_block("task"));
     ADD(a, &m, ROLE_ASSISTANT,
         {.kind = BLOCK_THINKING,
          .text = S("shown"),
@@ -114,8 +95,9 @@ static void test_model_anthropic_request__results_stand_first_and_assistant_bloc
          .raw = S("{\"type\":\"text\",\"text\":\"a\",\"citations\":null}")},
         {.kind = BLOCK_TOOL_USE, .id = S("t1"), .name = S("read"), .input = S("{\"path\":\"p\"}")},
         {.kind = BLOCK_TOOL_USE, .id = S("t2"), .name = S("todo"), .input = S("{bad"), .bad_input = true},
-        {.kind = BLOCK_THINKING, .text = S("unsigned")}, text(" \n"));
-    ADD(a, &m, ROLE_USER, text("and a note"), {.kind = BLOCK_TOOL_RESULT, .id = S("t1"), .text = S("line\n")},
+        {.kind = BLOCK_THINKING, .text = S("unsigned")}, text_block(" \n"));
+    ADD(a, &m, ROLE_USER, text_block("and a note"),
+        {.kind = BLOCK_TOOL_RESULT, .id = S("t1"), .text = S("line\n")},
         {.kind = BLOCK_TOOL_RESULT, .id = S("t2"), .text = S("no such"), .is_error = true});
     assert_str(
         messages_of(a, &m),
@@ -136,11 +118,11 @@ static void test_model_anthropic_request__the_marks_are_on_the_last_two_user_mes
     (void)state;
     arena *a = arena_new();
     model_messages m = {0};
-    ADD(a, &m, ROLE_USER, text("task"));
+    ADD(a, &m, ROLE_USER, text_block("task"));
     ADD(a, &m, ROLE_ASSISTANT, {.kind = BLOCK_TOOL_USE, .id = S("t1"), .name = S("read"), .input = S("")});
     ADD(a, &m, ROLE_USER, {.kind = BLOCK_TOOL_RESULT, .id = S("t1"), .text = S("r")});
-    ADD(a, &m, ROLE_ASSISTANT, text("paused"));
-    ADD(a, &m, ROLE_USER, text("  "));
+    ADD(a, &m, ROLE_ASSISTANT, text_block("paused"));
+    ADD(a, &m, ROLE_USER, text_block("  "));
     assert_str(messages_of(a, &m),
                S("[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"task\"" MARK "}]},"
                  "{\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\"t1\",\"name\":"
@@ -164,14 +146,14 @@ static void test_model_anthropic_request__each_turn_repeats_the_one_before_but_f
     arena *a = arena_new();
     model_messages m = {0};
     str before = {0};
-    ADD(a, &m, ROLE_USER, text("task"));
+    ADD(a, &m, ROLE_USER, text_block("task"));
     for (int turn = 0; turn < 5; turn++) {
         str now = unmarked(a, messages_of(a, &m));
         // Without the bracket that closes the array.
         assert_true(str_starts(now, str_sub(before, 0, before.n ? before.n - 1 : 0)));
         before = now;
         str id = str_fmt(a, "t%d", turn);
-        ADD(a, &m, ROLE_ASSISTANT, text("then"),
+        ADD(a, &m, ROLE_ASSISTANT, text_block("then"),
             {.kind = BLOCK_TOOL_USE, .id = id, .name = S("read"), .input = S("{}")});
         ADD(a, &m, ROLE_USER, {.kind = BLOCK_TOOL_RESULT, .id = id, .text = S("r")});
     }
@@ -195,7 +177,7 @@ static void test_model_anthropic_request__the_key_is_not_in_it(void **state) {
     (void)state;
     arena *a = arena_new();
     model_messages m = {0};
-    ADD(a, &m, ROLE_USER, text("my key is sk-ant-xyz"));
+    ADD(a, &m, ROLE_USER, text_block("my key is sk-ant-xyz"));
     model_request req = {.model = S("m"), .messages = &m};
     str got = model_request_json(a, provider(a, S("sk-ant-xyz")), &req);
     assert_true(str_find(got, S("sk-ant-xyz")) == SIZE_MAX);

@@ -1,13 +1,7 @@
 // Tests of model/openai_request.c and of the tool array: exact bytes, because caches depend on them.
-#include <deputy/model.h>
 #include <deputy/utf8.h>
-#include <support/support.h>
+#include <support/request_fixture.h>
 
-static const model_tool tools[] = {
-    {S_INIT("read"), S_INIT("Reads a file."),
-     S_INIT("{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"}}}")},
-    {S_INIT("todo"), S_INIT("Says \"what\"."), S_INIT("{\"type\":\"object\"}")},
-};
 #define TOOL_READ                                                                                            \
     "{\"type\":\"function\",\"function\":{\"name\":\"read\",\"description\":\"Reads a file.\","              \
     "\"parameters\":{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"}}}}}"
@@ -25,10 +19,6 @@ static model_provider *provider(arena *a, const char *url, const char *key) {
     return p;
 }
 
-static model_block text(const char *s) {
-    return (model_block){.kind = BLOCK_TEXT, .text = str_z(s)};
-}
-
 static model_block thought(const char *raw) {
     return (model_block){.kind = BLOCK_THINKING, .text = S("hm"), .raw = str_z(raw)};
 }
@@ -42,25 +32,16 @@ static model_block result(const char *id, const char *s) {
     return (model_block){.kind = BLOCK_TOOL_RESULT, .id = str_z(id), .text = str_z(s)};
 }
 
-static void add(arena *a, model_messages *m, model_role role, const model_block *blocks, size_t n) {
-    model_message message = {.role = role};
-    for (size_t i = 0; i < n; i++) vec_push(a, &message.blocks, blocks[i]);
-    vec_push(a, m, message);
-}
-
-#define ADD(a, m, role, ...)                                                                                 \
-    do {                                                                                                     \
-        const model_block blocks_[] = {__VA_ARGS__};                                                         \
-        add((a), (m), (role), blocks_, sizeof blocks_ / sizeof *blocks_);                                    \
-    } while (0)
-
 static void test_model_openai_request__the_first_request(void **state) {
     (void)state;
     arena *a = arena_new();
     model_messages m = {0};
-    ADD(a, &m, ROLE_USER, text("Find it.\nDate: x"));
-    model_request req = {
-        .model = S("gpt-x"), .system = S("You are.\n"), .tools = tools, .n_tools = 2, .messages = &m};
+    ADD(a, &m, ROLE_USER, text_block("Find it.\nDate: x"));
+    model_request req = {.model = S("gpt-x"),
+                         .system = S("You are.\n"),
+                         .tools = request_tools,
+                         .n_tools = REQUEST_TOOLS,
+                         .messages = &m};
 #define REST                                                                                                 \
     ":8192,\"stream\":true,\"stream_options\":{\"include_usage\":true},\"tools\":[" TOOL_READ "," TOOL_TODO  \
     "],\"messages\":[{\"role\":\"system\",\"content\":\"You are.\\n\"},"                                     \
@@ -80,8 +61,9 @@ static void test_model_openai_request__the_first_request(void **state) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         assert_str(model_request_json(a, provider(a, rows[i].url, ""), &req),
                    str_fmt(a, "{\"model\":\"gpt-x\",\"%s\"" REST, rows[i].member));
-    assert_str(model_tools_json(a, S("openai"), tools, 2), S("[" TOOL_READ "," TOOL_TODO "]"));
-    assert_str(model_tools_json(a, S("openai"), tools, 0), S("[]"));
+    assert_str(model_tools_json(a, S("openai"), request_tools, REQUEST_TOOLS),
+               S("[" TOOL_READ "," TOOL_TODO "]"));
+    assert_str(model_tools_json(a, S("openai"), request_tools, 0), S("[]"));
     arena_free(a);
 }
 
@@ -89,8 +71,8 @@ static void test_model_openai_request__what_is_absent_leaves_nothing(void **stat
     (void)state;
     arena *a = arena_new();
     model_messages m = {0};
-    ADD(a, &m, ROLE_USER, text("x"), text(" \n"), text("y"));
-    ADD(a, &m, ROLE_USER, text(" "));
+    ADD(a, &m, ROLE_USER, text_block("x"), text_block(" \n"), text_block("y"));
+    ADD(a, &m, ROLE_USER, text_block(" "));
     model_request req = {.model = S("m"), .system = S(" \n"), .messages = &m, .max_tokens = 7};
     assert_str(model_request_json(a, provider(a, LOCAL, ""), &req),
                S("{\"model\":\"m\",\"max_tokens\":7,\"stream\":true,\"stream_options\":{\"include_usage\":"
@@ -112,13 +94,14 @@ static void test_model_openai_request__calls_are_echoed_as_they_were_and_results
     (void)state;
     arena *a = arena_new();
     model_messages m = {0};
-    ADD(a, &m, ROLE_USER, text("task"));
-    ADD(a, &m, ROLE_ASSISTANT, text("I look."), {.kind = BLOCK_OTHER, .raw = S("{\"type\":\"future\"}")},
+    ADD(a, &m, ROLE_USER, text_block("task"));
+    ADD(a, &m, ROLE_ASSISTANT, text_block("I look."),
+        {.kind = BLOCK_OTHER, .raw = S("{\"type\":\"future\"}")},
         call("call_A", "{\"path\":\"p\"}",
              "{\"id\":\"call_A\",\"type\":\"function\",\"function\":{\"name\":\"read\",\"arguments\":\" "
              "{\\\"path\\\": \\\"p\\\"}\\n\"},\"extra_content\":{\"google\":{\"thought_signature\":\"S\"}}}"),
         call("b", "{\"n\":1}", ""));
-    ADD(a, &m, ROLE_USER, text("and a note"), result("call_A", "line\n"),
+    ADD(a, &m, ROLE_USER, text_block("and a note"), result("call_A", "line\n"),
         {.kind = BLOCK_TOOL_RESULT, .id = S("b"), .text = S("no such"), .is_error = true});
     ADD(a, &m, ROLE_ASSISTANT, call("c", "{}", ""));
     ADD(a, &m, ROLE_USER, result("c", ""));
@@ -161,7 +144,7 @@ static void test_model_openai_request__faulty_arguments_are_wrapped_for_servers_
         model_messages m = {0};
         model_block b = call("i", rows[i].input, rows[i].raw);
         b.bad_input = rows[i].bad;
-        add(a, &m, ROLE_ASSISTANT, &b, 1);
+        ADD(a, &m, ROLE_ASSISTANT, b);
         static const char form[] = "[{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[%s]}]";
         assert_str(messages_at(a, LOCAL, &m), str_fmt(a, form, rows[i].local));
         assert_str(messages_at(a, "", &m), str_fmt(a, form, rows[i].own));
@@ -174,9 +157,9 @@ static void test_model_openai_request__an_assistant_message_without_text_and_cal
     (void)state;
     arena *a = arena_new();
     model_messages m = {0};
-    ADD(a, &m, ROLE_USER, text("task"));
-    ADD(a, &m, ROLE_ASSISTANT, thought("{\"reasoning_content\":\"hm\"}"), text(" \n"));
-    ADD(a, &m, ROLE_ASSISTANT, text("only text"), thought("{\"reasoning_content\":\"hm\"}"));
+    ADD(a, &m, ROLE_USER, text_block("task"));
+    ADD(a, &m, ROLE_ASSISTANT, thought("{\"reasoning_content\":\"hm\"}"), text_block(" \n"));
+    ADD(a, &m, ROLE_ASSISTANT, text_block("only text"), thought("{\"reasoning_content\":\"hm\"}"));
     assert_str(
         messages_at(a, LOCAL, &m),
         S("[{\"role\":\"user\",\"content\":\"task\"},{\"role\":\"assistant\",\"content\":\"only text\"}]"));
@@ -206,7 +189,7 @@ static void test_model_openai_request__reasoning_goes_back_where_a_server_needs_
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         arena *a = arena_new();
         model_messages m = {0};
-        ADD(a, &m, ROLE_ASSISTANT, thought(rows[i].raw), text(rows[i].text), call("i", "{}", ""));
+        ADD(a, &m, ROLE_ASSISTANT, thought(rows[i].raw), text_block(rows[i].text), call("i", "{}", ""));
         buf expected = buf_new(a, 0);
         str form = str_z(rows[i].form);
         size_t at = str_find(form, S("%s"));
@@ -225,7 +208,7 @@ static void test_model_openai_request__each_turn_repeats_the_one_before(void **s
         arena *a = arena_new();
         model_messages m = {0};
         str before = {0};
-        ADD(a, &m, ROLE_USER, text("task"));
+        ADD(a, &m, ROLE_USER, text_block("task"));
         for (int turn = 0; turn < 5; turn++) {
             str now = messages_at(a, urls[u], &m);
             assert_str(messages_at(a, urls[u], &m), now);
@@ -234,7 +217,7 @@ static void test_model_openai_request__each_turn_repeats_the_one_before(void **s
             before = now;
             const char *id = str_fmt(a, "t%d", turn).p;
             ADD(a, &m, ROLE_ASSISTANT, thought("{\"reasoning_content\":\"hm\"}"),
-                text(turn % 2 ? "then" : ""), call(id, "{\"a\":1}", ""));
+                text_block(turn % 2 ? "then" : ""), call(id, "{\"a\":1}", ""));
             ADD(a, &m, ROLE_USER, result(id, "r"));
         }
         arena_free(a);
@@ -258,7 +241,7 @@ static void test_model_openai_request__the_key_is_not_in_it(void **state) {
     (void)state;
     arena *a = arena_new();
     model_messages m = {0};
-    ADD(a, &m, ROLE_USER, text("my key is sk-proj-xyz"));
+    ADD(a, &m, ROLE_USER, text_block("my key is sk-proj-xyz"));
     model_request req = {.model = S("m"), .messages = &m};
     str got = model_request_json(a, provider(a, "", "sk-proj-xyz"), &req);
     assert_true(str_find(got, S("sk-proj-xyz")) == SIZE_MAX);

@@ -1,13 +1,7 @@
 // Tests of model/responses_request.c and of the tool array: exact bytes, because caches depend on them.
-#include <deputy/model.h>
 #include <deputy/utf8.h>
-#include <support/support.h>
+#include <support/request_fixture.h>
 
-static const model_tool tools[] = {
-    {S_INIT("read"), S_INIT("Reads a file."),
-     S_INIT("{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"}}}")},
-    {S_INIT("todo"), S_INIT("Says \"what\"."), S_INIT("{\"type\":\"object\"}")},
-};
 #define TOOLS                                                                                                \
     "[{\"type\":\"function\",\"name\":\"read\",\"description\":\"Reads a "                                   \
     "file.\",\"parameters\":{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"}}},"          \
@@ -29,34 +23,21 @@ static model_provider *provider(arena *a, str key) {
     return p;
 }
 
-static model_block text(const char *s) {
-    return (model_block){.kind = BLOCK_TEXT, .text = str_z(s)};
-}
-
-static void add(arena *a, model_messages *m, model_role role, const model_block *blocks, size_t n) {
-    model_message message = {.role = role};
-    for (size_t i = 0; i < n; i++) vec_push(a, &message.blocks, blocks[i]);
-    vec_push(a, m, message);
-}
-
-#define ADD(a, m, role, ...)                                                                                 \
-    do {                                                                                                     \
-        const model_block blocks_[] = {__VA_ARGS__};                                                         \
-        add((a), (m), (role), blocks_, sizeof blocks_ / sizeof *blocks_);                                    \
-    } while (0)
-
 static void test_model_responses_request__the_first_request(void **state) {
     (void)state;
     arena *a = arena_new();
     model_messages m = {0};
-    ADD(a, &m, ROLE_USER, text("Find it.\nDate: x"));
-    model_request req = {
-        .model = S("gpt-x"), .system = S("You are.\n"), .tools = tools, .n_tools = 2, .messages = &m};
+    ADD(a, &m, ROLE_USER, text_block("Find it.\nDate: x"));
+    model_request req = {.model = S("gpt-x"),
+                         .system = S("You are.\n"),
+                         .tools = request_tools,
+                         .n_tools = REQUEST_TOOLS,
+                         .messages = &m};
     assert_str(model_request_json(a, provider(a, S("")), &req),
                S("{\"model\":\"gpt-x\",\"max_output_tokens\":8192," FIXED "\"tools\":" TOOLS
                  ",\"instructions\":\"You are.\\n\",\"input\":[" USER("Find it.\\nDate: x") "]}"));
-    assert_str(model_tools_json(a, S("openai-responses"), tools, 2), S(TOOLS));
-    assert_str(model_tools_json(a, S("openai-responses"), tools, 0), S("[]"));
+    assert_str(model_tools_json(a, S("openai-responses"), request_tools, REQUEST_TOOLS), S(TOOLS));
+    assert_str(model_tools_json(a, S("openai-responses"), request_tools, 0), S("[]"));
     arena_free(a);
 }
 
@@ -64,7 +45,7 @@ static void test_model_responses_request__what_is_absent_leaves_nothing(void **s
     (void)state;
     arena *a = arena_new();
     model_messages m = {0};
-    ADD(a, &m, ROLE_USER, text("x"), text("  "));
+    ADD(a, &m, ROLE_USER, text_block("x"), text_block("  "));
     model_request req = {.model = S("m"), .system = S(" \n"), .messages = &m, .max_tokens = 7};
     assert_str(model_request_json(a, provider(a, S("")), &req),
                S("{\"model\":\"m\",\"max_output_tokens\":7," FIXED "\"input\":[" USER("x") "]}"));
@@ -82,12 +63,12 @@ static void test_model_responses_request__items_are_echoed_unchanged_and_results
     (void)state;
     arena *a = arena_new();
     model_messages m = {0};
-    ADD(a, &m, ROLE_USER, text("task"));
+    ADD(a, &m, ROLE_USER, text_block("task"));
     ADD(a, &m, ROLE_ASSISTANT, {.kind = BLOCK_THINKING, .text = S("shown"), .raw = S(REASONING)},
         {.kind = BLOCK_THINKING, .text = S("not whole")},
         {.kind = BLOCK_OTHER, .raw = S("{ \"type\" : \"future\", \"n\":1.50}")},
         {.kind = BLOCK_TEXT, .text = S("a"), .raw = S("{\"type\":\"message\",\"phase\":\"commentary\"}")},
-        text("own \"text\""), text(" \n"),
+        text_block("own \"text\""), text_block(" \n"),
         {.kind = BLOCK_TOOL_USE,
          .id = S("c1"),
          .name = S("read"),
@@ -96,7 +77,8 @@ static void test_model_responses_request__items_are_echoed_unchanged_and_results
                   "\"arguments\":\"{\\\"path\\\": \\\"p\\\"}\"}")},
         {.kind = BLOCK_TOOL_USE, .id = S("c2"), .name = S("todo"), .input = S("{bad"), .bad_input = true},
         {.kind = BLOCK_TOOL_USE, .id = S("c3"), .name = S("todo"), .input = S("")});
-    ADD(a, &m, ROLE_USER, text("and a note"), {.kind = BLOCK_TOOL_RESULT, .id = S("c1"), .text = S("line\n")},
+    ADD(a, &m, ROLE_USER, text_block("and a note"),
+        {.kind = BLOCK_TOOL_RESULT, .id = S("c1"), .text = S("line\n")},
         {.kind = BLOCK_TOOL_RESULT, .id = S("c2"), .text = S("no such"), .is_error = true});
     assert_str(
         input_of(a, &m),
@@ -122,10 +104,10 @@ static void test_model_responses_request__reasoning_that_nothing_follows_stays_a
     arena *a = arena_new();
     model_messages m = {0};
     model_block thought = {.kind = BLOCK_THINKING, .raw = S(REASONING)};
-    ADD(a, &m, ROLE_USER, text("task"));
-    ADD(a, &m, ROLE_ASSISTANT, thought, text("a"), thought, text(" "));
+    ADD(a, &m, ROLE_USER, text_block("task"));
+    ADD(a, &m, ROLE_ASSISTANT, thought, text_block("a"), thought, text_block(" "));
     ADD(a, &m, ROLE_ASSISTANT, thought);
-    ADD(a, &m, ROLE_ASSISTANT, text("  "));
+    ADD(a, &m, ROLE_ASSISTANT, text_block("  "));
     assert_str(input_of(a, &m), S("[" USER("task") "," REASONING "," ASSISTANT("a") "]"));
     arena_free(a);
 }
@@ -134,10 +116,14 @@ static void test_model_responses_request__each_turn_begins_with_all_of_the_one_b
     (void)state;
     arena *a = arena_new();
     model_messages m = {0};
-    model_request req = {.model = S("m"), .system = S("You."), .tools = tools, .n_tools = 2, .messages = &m};
+    model_request req = {.model = S("m"),
+                         .system = S("You."),
+                         .tools = request_tools,
+                         .n_tools = REQUEST_TOOLS,
+                         .messages = &m};
     model_provider *p = provider(a, S(""));
     str before = {0};
-    ADD(a, &m, ROLE_USER, text("task"));
+    ADD(a, &m, ROLE_USER, text_block("task"));
     for (int turn = 0; turn < 5; turn++) {
         str now = model_request_json(a, p, &req);
         assert_str(model_request_json(a, p, &req), now);
@@ -145,7 +131,7 @@ static void test_model_responses_request__each_turn_begins_with_all_of_the_one_b
         assert_true(str_starts(now, str_sub(before, 0, before.n ? before.n - 2 : 0)));
         before = now;
         str id = str_fmt(a, "c%d", turn);
-        ADD(a, &m, ROLE_ASSISTANT, {.kind = BLOCK_THINKING, .raw = S(REASONING)}, text("then"),
+        ADD(a, &m, ROLE_ASSISTANT, {.kind = BLOCK_THINKING, .raw = S(REASONING)}, text_block("then"),
             {.kind = BLOCK_TOOL_USE, .id = id, .name = S("read"), .input = S("{}")});
         ADD(a, &m, ROLE_USER, {.kind = BLOCK_TOOL_RESULT, .id = id, .text = S("r")});
     }
@@ -170,7 +156,7 @@ static void test_model_responses_request__the_key_is_not_in_it(void **state) {
     (void)state;
     arena *a = arena_new();
     model_messages m = {0};
-    ADD(a, &m, ROLE_USER, text("my key is sk-proj-xyz"));
+    ADD(a, &m, ROLE_USER, text_block("my key is sk-proj-xyz"));
     model_request req = {.model = S("m"), .messages = &m};
     str got = model_request_json(a, provider(a, S("sk-proj-xyz")), &req);
     assert_true(str_find(got, S("sk-proj-xyz")) == SIZE_MAX);
