@@ -1,4 +1,4 @@
-// support: temporary directories and files of unit suites.
+// support: temporary directories, files and scarce memory of unit suites.
 #include "support/support.h"
 #include <errno.h>
 #include <ftw.h>
@@ -83,4 +83,18 @@ char *temp_dir_fast(bool *in_memory) {
     if (fast) return dir;
     free(dir);
     return temp_dir();
+}
+
+static void *alloc_some(void *ctx, size_t n) {
+    int *left = ctx;
+    return (*left)-- > 0 ? malloc(n) : NULL;
+}
+
+static void free_one(void *ctx, void *p) {
+    (void)ctx;
+    free(p);
+}
+
+arena_source scarce_source(int *left) {
+    return (arena_source){.alloc = alloc_some, .free = free_one, .ctx = left};
 }

@@ -1,5 +1,6 @@
 // support: what several unit suites need. Helpers end the test on failure; they return no statuses.
 #pragma once
+#include <deputy/arena.h>
 #include <deputy/str.h>
 
 #include <setjmp.h>
@@ -34,3 +35,5 @@ bool under_valgrind(void);
 // As temp_dir, but in memory where the system has such a place (*in_memory tells; may be NULL): for tests
 // that write so often that syncing to a disk would take minutes.
 char *temp_dir_fast(bool *in_memory);
+// For arena_new_from: as many allocations as *left says, then none. left lives as long as the arena.
+arena_source scarce_source(int *left);

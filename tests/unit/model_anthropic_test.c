@@ -338,16 +338,6 @@ static void test_model_anthropic__the_window_is_asked_from_the_models_endpoint(v
     arena_free(a);
 }
 
-static void *alloc_some(void *ctx, size_t n) {
-    int *left = ctx;
-    return (*left)-- > 0 ? malloc(n) : NULL;
-}
-
-static void free_one(void *ctx, void *p) {
-    (void)ctx;
-    free(p);
-}
-
 static void test_model_anthropic__memory_that_cannot_be_had_in_the_middle_leaves_the_client_usable(
     void **state) {
     (void)state;
@@ -355,7 +345,7 @@ static void test_model_anthropic__memory_that_cannot_be_had_in_the_middle_leaves
     dep_status status = DEP_ERR_NOMEM;
     for (int allowed = 1; status != DEP_OK; allowed += 3) {
         int left = allowed;
-        arena_source source = {alloc_some, free_one, &left};
+        arena_source source = scarce_source(&left);
         arena *a = arena_new_from(&source, true);
         model_messages m = {0};
         model_request req = {.model = S("claude-x"), .system = S("You are."), .messages = &m};

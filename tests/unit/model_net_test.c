@@ -365,16 +365,6 @@ static void test_model_net__a_name_that_is_looked_up_for_minutes_holds_nobody(vo
 
 // --- Callers that unwind ---------------------------------------------------------------------------------
 
-static void *alloc_some(void *ctx, size_t n) {
-    int *left = ctx;
-    return (*left)-- > 0 ? malloc(n) : NULL;
-}
-
-static void free_one(void *ctx, void *p) {
-    (void)ctx;
-    free(p);
-}
-
 static dep_status unwind(void *ctx, str bytes, bool *done, dep_err *err) {
     (void)bytes, (void)done, (void)err;
     arena *poor = ctx;
@@ -394,7 +384,7 @@ static void test_model_net__a_caller_that_unwinds_leaves_its_transfer_to_be_ende
         rig r = rig_new(SERVE_TRICKLE);
         caller *c = caller_new(r.net, r.f->port, "http");
         int left = 20;
-        arena_source source = {alloc_some, free_one, &left};
+        arena_source source = scarce_source(&left);
         arena *poor = arena_new_from(&source, true);
         assert_int_equal(ask_poor(c, poor), DEP_ERR_NOMEM);
         arena_free(poor);

@@ -1,6 +1,5 @@
 // Tests of model/openai.c and openai_window.c against a scripted server (tests/support/fake_openai.py).
 #include <signal.h>
-#include <stdlib.h>
 #include <support/api_fixture.h>
 #include <sys/wait.h>
 
@@ -366,16 +365,6 @@ static void test_model_openai__the_window_of_a_server_that_is_not_there_is_a_net
 
 // --- Memory ----------------------------------------------------------------------------------------------
 
-static void *alloc_some(void *ctx, size_t n) {
-    int *left = ctx;
-    return (*left)-- > 0 ? malloc(n) : NULL;
-}
-
-static void free_one(void *ctx, void *p) {
-    (void)ctx;
-    free(p);
-}
-
 static void test_model_openai__memory_that_cannot_be_had_in_the_middle_leaves_the_client_usable(
     void **state) {
     (void)state;
@@ -386,7 +375,7 @@ static void test_model_openai__memory_that_cannot_be_had_in_the_middle_leaves_th
     dep_status status = DEP_ERR_NOMEM;
     for (int allowed = 1; status != DEP_OK; allowed += 3) {
         int left = allowed;
-        arena_source source = {alloc_some, free_one, &left};
+        arena_source source = scarce_source(&left);
         arena *a = arena_new_from(&source, true);
         model_messages m = {0};
         model_request req = {.model = S("gpt-x"), .system = S("You are."), .messages = &m};

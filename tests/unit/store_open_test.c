@@ -3,7 +3,6 @@
 #include <deputy/file.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <support/support.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -364,16 +363,6 @@ static void test_store_open__changes_not_yet_in_the_main_file_are_read_where_the
 
 // --- Memory ------------------------------------------------------------------------------------------------
 
-static void *alloc_some(void *ctx, size_t n) {
-    int *left = ctx;
-    return (*left)-- > 0 ? malloc(n) : NULL;
-}
-
-static void free_one(void *ctx, void *p) {
-    (void)ctx;
-    free(p);
-}
-
 // One delegation from its making to its removal.
 static dep_status use_delegation(store *s, arena *a, str id, dep_err *err) {
     command_rows commands;
@@ -456,7 +445,7 @@ static void test_store_open__memory_that_cannot_be_had_is_an_error_and_locks_not
     dep_status status = DEP_ERR_NOMEM;
     for (int allowed = 1; status != DEP_OK; allowed++) {
         int left = allowed;
-        arena_source source = {alloc_some, free_one, &left};
+        arena_source source = scarce_source(&left);
         arena *a = arena_new_from(&source, true);
         store *used;
         status = use_all(r, a, &used, &r->err);

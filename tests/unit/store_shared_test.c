@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <support/store_fixture.h>
 #include <sys/socket.h>
 
@@ -301,23 +300,13 @@ static void test_store_shared__a_transaction_lost_in_the_middle_fails_what_came_
 
 // --- Memory, commands, reading only ------------------------------------------------------------------------
 
-static void *no_memory(void *ctx, size_t n) {
-    int *left = ctx;
-    return (*left)-- > 0 ? malloc(n) : NULL;
-}
-
-static void give_back(void *ctx, void *p) {
-    (void)ctx;
-    free(p);
-}
-
 static void test_store_shared__memory_that_ends_on_the_leaders_stack_fails_its_owner_alone(void **state) {
     store_fixture *r = *state;
     worker w = named(ID1);
     ok(add(r, r->s, ID1, DELEG_RUNNING));
     store_shared *sh = store_share(r->a, r->s);
     int left = 1;
-    arena_source source = {no_memory, give_back, &left};
+    arena_source source = scarce_source(&left);
     arena *poor = arena_new_from(&source, true);
     look l = {.a = poor, .id = ID1};
     caller callers[] = {
