@@ -146,7 +146,7 @@ bool pool_grow(pool *p, void **block, size_t *cap, size_t need, size_t used, siz
     }
     now = pool_take(p, more * size, &got);
     if (!now) return false;
-    if (used) memcpy(now, *block, used * size);
+    if (used && *block) memcpy(now, *block, used * size);
     pool_give(p, *block);
     *block = now;
     *cap = got / size;
