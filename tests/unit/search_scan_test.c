@@ -226,6 +226,40 @@ static void test_search_scan__every_variant_counts_as_the_naive_scanner(void **s
     assert_true(lines > 10000); // the corpora are no empty ones
 }
 
+// When a query has nothing but stop words, most lines are counted without being looked at.
+static void test_search_scan__lines_of_stop_words_are_all_counted(void **state) {
+    (void)state;
+    static const char *const queries[] = {"the", "the of", "is it the", "的", "a the", "of 的"};
+    rng r = {0xD1B54A32D192ED03u};
+    size_t counted = 0;
+    for (int round = 0; round < 300; round++) {
+        arena *a = arena_new();
+        random_corpus *c = make_corpus(a, &r);
+        term_list terms = {0};
+        terms_parse(a, str_z(queries[round % (sizeof queries / sizeof *queries)]), &terms);
+        assert_true(terms.common);
+        naive_result naive;
+        c->corpus.limits = search_limits_default;
+        c->corpus.limits.common = 0;
+        scan_naive(a, &terms, c->selected, c->n, &c->corpus, &naive);
+        for (int v = 0; v < SCAN_VARIANTS; v++) {
+            if (!scan_kernel_of((scan_variant)v)) continue;
+            scan_result fast;
+            crew *several = crew_new(a, NULL, 4, NULL, NULL);
+            assert_int_equal(scan_lines_with((scan_variant)v, 512, a, several, &terms, c->selected, c->n,
+                                             &c->corpus, NULL, NULL, &fast, NULL),
+                             DEP_OK);
+            assert_int_equal(fast.matched, naive.matched);
+            assert_int_equal(fast.expanded, naive.expanded);
+            assert_int_equal(fast.bytes, naive.bytes);
+            assert_int_equal(fast.lines + fast.unranked, naive.matched + naive.expanded);
+            counted += fast.unranked;
+        }
+        arena_free(a);
+    }
+    assert_true(counted > 1000);
+}
+
 static void test_search_scan__the_best_variant_is_one_that_there_is(void **state) {
     (void)state;
     assert_non_null(scan_kernel_of(scan_variant_best()));
@@ -299,6 +333,7 @@ static void test_search_scan__lines_and_text_come_back_as_they_were(void **state
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_search_scan__every_variant_counts_as_the_naive_scanner),
+        cmocka_unit_test(test_search_scan__lines_of_stop_words_are_all_counted),
         cmocka_unit_test(test_search_scan__the_best_variant_is_one_that_there_is),
         cmocka_unit_test(test_search_scan__places_without_number_are_all_found),
         cmocka_unit_test(test_search_scan__lines_and_text_come_back_as_they_were),
