@@ -7,3 +7,7 @@
 // bytes it needs, or 0 for the system's; a build with sanitizers takes more. The caller joins it. Returns 0
 // or an errno number.
 [[nodiscard]] int thread_start(pthread_t *ret, size_t stack, void *(*run)(void *ctx), void *ctx);
+// The same, with the system's stack, for a short while of work beside the caller's: it runs on other
+// processors than the one that the caller is on, where there are any. Left to itself the kernel may put it
+// behind the caller, and move it only milliseconds later.
+[[nodiscard]] int thread_start_beside(pthread_t *ret, void *(*run)(void *ctx), void *ctx);

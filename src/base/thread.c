@@ -1,5 +1,6 @@
 // thread: see the header.
 #include <deputy/thread.h>
+#include <sched.h>
 #include <signal.h>
 
 // The run-time support of each sanitizer wants much memory of each thread, part of it on the thread's stack.
@@ -22,11 +23,21 @@ static size_t with_sanitizer(size_t stack) {
 #endif
 }
 
-int thread_start(pthread_t *ret, size_t stack, void *(*run)(void *ctx), void *ctx) {
+// Where that cannot be had, nothing is lost.
+static void go_elsewhere(pthread_attr_t *attr) {
+    cpu_set_t set;
+    int here = sched_getcpu();
+    if (here < 0 || here >= CPU_SETSIZE || sched_getaffinity(0, sizeof set, &set) != 0) return;
+    CPU_CLR(here, &set);
+    if (CPU_COUNT(&set)) (void)pthread_attr_setaffinity_np(attr, sizeof set, &set);
+}
+
+static int start(pthread_t *ret, size_t stack, bool beside, void *(*run)(void *ctx), void *ctx) {
     pthread_attr_t attr;
     int bad = pthread_attr_init(&attr);
     if (bad) return bad;
     if (stack) bad = pthread_attr_setstacksize(&attr, with_sanitizer(stack));
+    if (beside) go_elsewhere(&attr);
     // A thread inherits the mask of the one that starts it.
     sigset_t all, before;
     sigfillset(&all);
@@ -35,4 +46,12 @@ int thread_start(pthread_t *ret, size_t stack, void *(*run)(void *ctx), void *ct
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attr);
     return bad;
+}
+
+int thread_start(pthread_t *ret, size_t stack, void *(*run)(void *ctx), void *ctx) {
+    return start(ret, stack, false, run, ctx);
+}
+
+int thread_start_beside(pthread_t *ret, void *(*run)(void *ctx), void *ctx) {
+    return start(ret, 0, true, run, ctx);
 }

@@ -179,7 +179,7 @@ dep_status crew_run(crew *c, size_t n, crew_job *job, void *ctx, dep_err *err) {
     pthread_mutex_lock(&c->lock);
     for (size_t wanted = n < c->most ? n : c->most; c->started < wanted; c->started++) {
         worker *w = &c->workers[c->started];
-        if (thread_start(&w->thread, 0, work_aside, w) != 0) break;
+        if (thread_start_beside(&w->thread, work_aside, w) != 0) break;
     }
     if (n > 1 && c->started > 1) {
         c->stage++;

@@ -146,7 +146,7 @@ dep_status pipe_new(arena *scratch, size_t files, slabs *to, uint32_t *pairs, co
         return err_set(err, DEP_ERR_NOMEM, "out of memory");
     }
     p->threaded = files >= THREAD_FILES && sysconf(_SC_NPROCESSORS_ONLN) > 1 &&
-                  thread_start(&p->thread, 0, work, p) == 0;
+                  thread_start_beside(&p->thread, work, p) == 0;
     arena_defer(scratch, pipe_end, p);
     *ret = p;
     return DEP_OK;

@@ -1,6 +1,7 @@
 // What a thread gets: its argument, no signals, and the stack that was asked for.
 #include "support/support.h"
 #include <deputy/thread.h>
+#include <sched.h>
 #include <signal.h>
 
 typedef struct {
@@ -45,10 +46,36 @@ static void test_base_thread__it_has_the_stack_that_it_needs(void **state) {
     assert_int_not_equal(thread_start(&t, (size_t)-1 / 2, look, &s), 0);
 }
 
+static void *where(void *ctx) {
+    *(int *)ctx = sched_getcpu();
+    return ctx;
+}
+
+// Where there are several processors it begins on another one; with one alone it begins there.
+static void test_base_thread__beside_the_caller_is_on_another_processor(void **state) {
+    (void)state;
+    cpu_set_t all, one;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    for (int alone = 0; alone < 2; alone++) {
+        pthread_t t;
+        int there = -1, here = sched_getcpu();
+        // Nothing may move this thread meanwhile.
+        CPU_ZERO(&one);
+        CPU_SET(here, &one);
+        if (alone) assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+        assert_int_equal(thread_start_beside(&t, where, &there), 0);
+        assert_int_equal(pthread_join(t, NULL), 0);
+        assert_true(there >= 0);
+        if (alone) assert_int_equal(there, here);
+    }
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_base_thread__it_gets_no_signals_and_the_caller_keeps_its_own),
         cmocka_unit_test(test_base_thread__it_has_the_stack_that_it_needs),
+        cmocka_unit_test(test_base_thread__beside_the_caller_is_on_another_processor),
     };
     return cmocka_run_group_tests_name("base_thread", tests, NULL, NULL);
 }
