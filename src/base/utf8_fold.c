@@ -40,7 +40,7 @@ static bool inert(const form *f, uint32_t cp) {
     return p->decomp_seqindex == UINT16_MAX && (!f->fold || p->casefold_seqindex == UINT16_MAX);
 }
 
-// The first byte from i on that begins a character other than ASCII and U+5000 to U+9FFF. In a well-formed
+// The first byte from i on that begins a character other than ASCII and U+4000 to U+9FFF. In a well-formed
 // text no other byte needs a look.
 static size_t plain_run(str s, size_t i) {
     const unsigned char *p = (const unsigned char *)s.p;

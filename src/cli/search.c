@@ -182,15 +182,6 @@ static str query_of(arena *a, str line) {
     return json_str(j, S("query"), (str){0});
 }
 
-// The files as they are at this question: what has changed since the last one is read anew.
-static dep_status ask_now(const searching *s, arena *a, search_result *r, dep_err *err) {
-    search_corpus *corpus;
-    TRY(search_open(s->space, &corpus, err));
-    dep_status status = search_run(a, corpus, &s->q, r, err);
-    search_close(corpus);
-    return status;
-}
-
 // EXIT_FINE with hits, EXIT_ERRORS without, EXIT_UNREADABLE when nothing was searched; -1: it could not be
 // written.
 static int answer_line(searching *s, str line) {
@@ -199,7 +190,8 @@ static int answer_line(searching *s, str line) {
     dep_err err;
     buf b = buf_new(a, 0);
     s->q.query = query_of(a, line);
-    if (ask_now(s, a, &r, &err) == DEP_OK) {
+    // The files as they are at this question: the cache reads anew what has changed since the last one.
+    if (search_directly(a, s->space, &s->q, &r, &err) == DEP_OK) {
         search_json(&b, &r);
     } else {
         jw w = jw_new(&b);
