@@ -37,6 +37,7 @@ const core_files = [_][]const u8{
     "base/thread.c",
     "base/utf8.c",
     "base/utf8_fold.c",
+    "base/utf8_valid.c",
     // 1 assets
     "assets/assets.c",
     // 2 yaml

@@ -93,34 +93,6 @@ void utf8_put(buf *b, uint32_t cp) {
     buf_add(b, str_n(c, n));
 }
 
-size_t utf8_invalid_at(str s) {
-    size_t i = 0;
-    for (;;) {
-        i += utf8_ascii_run(s, i);
-        // Text in one script seldom leaves it for long: stay here until the next ASCII byte.
-        while (i < s.n && bytes_of(s)[i] >= 0x80) {
-            // Whatever follows these, three bytes are well-formed.
-            i += utf8_triple_run(s, i, 0xE1, 0xEC);
-            if (i == s.n || bytes_of(s)[i] < 0x80) break;
-            uint32_t cp;
-            size_t n = utf8_sequence(bytes_of(s) + i, s.n - i, &cp);
-            if (n == 0) return i;
-            i += n;
-        }
-        if (i == s.n) return SIZE_MAX;
-    }
-}
-
-size_t utf8_invalid_until(str s, stop_sign *stop) {
-    for (size_t from = 0, to; from < s.n; from = to) {
-        to = utf8_floor(s, from + STOP_EACH);
-        size_t bad = utf8_invalid_at(str_sub(s, from, to));
-        if (bad != SIZE_MAX) return from + bad;
-        if (stop_after(stop, to - from)) break;
-    }
-    return SIZE_MAX;
-}
-
 static void add_until(buf *out, str s, stop_sign *stop) {
     do {
         str part = str_sub(s, 0, STOP_EACH);

@@ -70,25 +70,6 @@ bool cp_within(uint32_t cp, const cp_range *ranges, size_t n);
 
 // Number of ASCII bytes at s.p[from] and after it.
 size_t utf8_ascii_run(str s, size_t from);
-// Number of bytes there in sequences of three whose first byte is one of first to last, and whose others are
-// any continuation bytes.
-static inline size_t utf8_triple_run(str s, size_t from, unsigned char first, unsigned char last) {
-    const unsigned char *p = (const unsigned char *)s.p;
-    size_t i = from;
-#if defined(__x86_64__)
-    const char f = (char)first, c = (char)0x80, l = (char)(last - first), k = 0x3F;
-    const __m128i least = _mm_setr_epi8(f, c, c, f, c, c, f, c, c, f, c, c, f, c, c, 0),
-                  range = _mm_setr_epi8(l, k, k, l, k, k, l, k, k, l, k, k, l, k, k, -1);
-    for (; s.n - i >= 16; i += 15) {
-        __m128i over = _mm_sub_epi8(_mm_loadu_si128((const __m128i *)(p + i)), least);
-        unsigned good = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(over, range), over));
-        if (good != 0xFFFF) return i + (unsigned)__builtin_ctz(~good) / 3 * 3 - from;
-    }
-#endif
-    while (s.n - i >= 3 && p[i] >= first && p[i] <= last && utf8_is_cont(p[i + 1]) && utf8_is_cont(p[i + 2]))
-        i += 3;
-    return i - from;
-}
 // Number of printable ASCII bytes other than a and b there.
 size_t utf8_printable_run(str s, size_t from, char a, char b);
 // The code point that ends at *i, which moves back to its start. UTF8_BAD at the start of s and for invalid

@@ -103,6 +103,56 @@ static void test_base_utf8__the_first_bad_byte_is_found_at_every_offset(void **s
     assert_int_equal(utf8_invalid_at(S("caf\u00E9 \u4E2D\xE6")), 9);
 }
 
+static uint32_t step(uint32_t *seed) {
+    *seed = *seed * 1664525 + 1013904223;
+    return *seed >> 8;
+}
+
+// The first byte that does not belong to a well-formed sequence, one step after the other.
+static size_t first_bad(str s) {
+    for (size_t i = 0; i < s.n;) {
+        size_t at = i;
+        if (utf8_next(s, &i) == UTF8_BAD) return at;
+    }
+    return SIZE_MAX;
+}
+
+static void test_base_utf8__every_pair_of_bytes_is_judged_as_by_steps(void **state) {
+    (void)state;
+    // Before, across and behind the borders of what is looked at in one go, and at the end of the text.
+    for (unsigned pair = 0; pair < 65536; pair++) {
+        for (size_t at = 13; at < 17; at++) {
+            char text[40];
+            memset(text, 'x', sizeof text);
+            text[at] = (char)(pair >> 8);
+            text[at + 1] = (char)pair;
+            text[at + 2] = text[at + 3] = (char)0x80;
+            for (size_t n = at + 1; n <= at + 4; n++)
+                assert_int_equal(utf8_invalid_at(str_n(text, n)), first_bad(str_n(text, n)));
+            assert_int_equal(utf8_invalid_at(str_n(text, sizeof text)), first_bad(str_n(text, sizeof text)));
+        }
+    }
+}
+
+static void test_base_utf8__damage_in_any_text_is_found_where_it_is(void **state) {
+    static const uint32_t scripts[] = {'a',   0xE9,  0x4E2D, 0xFF0C,   0x1F600,
+                                       0x7FF, 0x800, 0xFFFF, 0x10FFFF, 0xD7FF};
+    uint32_t seed = 7;
+    for (int round = 0; round < 20000; round++) {
+        buf b = buf_new(*state, 400);
+        for (uint32_t k = step(&seed) % 60; k; k--)
+            utf8_put(&b, scripts[step(&seed) % (sizeof scripts / sizeof *scripts)]);
+        str text = buf_str(&b);
+        assert_int_equal(utf8_invalid_at(text), SIZE_MAX);
+        if (!text.n) continue;
+        char *p = (char *)text.p;
+        p[step(&seed) % text.n] = (char)step(&seed);
+        text.n -= step(&seed) % 3 % text.n;
+        assert_int_equal(utf8_invalid_at(text), first_bad(text));
+        arena_reset(*state);
+    }
+}
+
 static void test_base_utf8__repair_replaces_each_bad_byte_and_copies_nothing_that_is_good(void **state) {
     str good = S("caf\u00E9");
     assert_ptr_equal(utf8_repair(*state, good).p, good.p);
@@ -423,6 +473,8 @@ int main(void) {
         CASE(test_base_utf8__reading_moves_one_byte_over_bad_input_and_stops_at_the_end),
         CASE(test_base_utf8__the_stress_cases_get_their_verdicts),
         CASE(test_base_utf8__the_first_bad_byte_is_found_at_every_offset),
+        CASE(test_base_utf8__every_pair_of_bytes_is_judged_as_by_steps),
+        CASE(test_base_utf8__damage_in_any_text_is_found_where_it_is),
         CASE(test_base_utf8__repair_replaces_each_bad_byte_and_copies_nothing_that_is_good),
         CASE(test_base_utf8__floor_gives_the_start_of_the_code_point),
         CASE(test_base_utf8__width_counts_terminal_columns),
