@@ -65,16 +65,17 @@ const core_files = [_][]const u8{
     // 2 trust
     "trust/list.c",
     // 2 search
+    "search/ahead.c",
     "search/cache.c",
     "search/corpus.c",
     "search/count.c",
     "search/crew.c",
     "search/cut.c",
     "search/direct.c",
+    "search/fetch.c",
     "search/headings.c",
     "search/json.c",
     "search/load.c",
-    "search/pipe.c",
     "search/near.c",
     "search/rank.c",
     "search/run.c",

@@ -3,10 +3,10 @@
 // does not change afterwards. Counted: searches and the cache share versions. Knows nothing of queries, nor
 // of how changes are noticed.
 #include "search/load_int.h"
-#include <deputy/sys.h>
 #include <stdlib.h>
 
 enum : size_t { PAIRS_MIN = (size_t)256 << 10 }; // of a smaller corpus no figures are kept
+enum : size_t { PAIRS = 65536 };
 
 static void names_drop(corpus_names *n) {
     if (!n || atomic_fetch_sub_explicit(&n->refs, 1, memory_order_acq_rel) != 1) return;
@@ -19,15 +19,9 @@ corpus_data *corpus_take(corpus_data *d) {
     return d;
 }
 
-static void drop_slabs(slabs *s) {
-    for (size_t i = 0; i < s->n; i++) slab_drop(s->p[i]);
-    free(s->p);
-    *s = (slabs){0};
-}
-
 void corpus_drop(corpus_data *d) {
     if (!d || atomic_fetch_sub_explicit(&d->refs, 1, memory_order_acq_rel) != 1) return;
-    drop_slabs(&d->slabs);
+    slabs_drop(&d->slabs);
     slab_drop(d->tail);
     free(d->files);
     free(d->tracks);
@@ -89,7 +83,7 @@ static placed *place_files(loader *l) {
     for (size_t i = 0; i < l->files.n; i++) {
         loaded *from = &l->files.p[i];
         if (from->names.n > 1) qsort(from->names.p, from->names.n, sizeof *from->names.p, by_name);
-        all[i] = (placed){.file = from->file, .was = (uint32_t)i};
+        all[i] = (placed){.file = *from->file, .was = (uint32_t)i};
         all[i].file.names = from->names.p;
         all[i].file.n_names = (uint32_t)from->names.n;
         sorted = sorted && (i == 0 || by_first_name(&all[i - 1], &all[i]) <= 0);
@@ -127,30 +121,38 @@ static uint8_t logarithm(uint32_t n) {
     return (uint8_t)(e * 8 + (((uint64_t)(n + 1) << 3 >> e) & 7));
 }
 
+// What all fetchers have seen.
 static byte_pairs *make_pairs(loader *l) {
-    if (l->cost < PAIRS_MIN) return NULL;
+    if (l->cost < PAIRS_MIN || !l->fetchers->pairs) return NULL;
     byte_pairs *p = NEW(l->names, byte_pairs);
+    uint32_t *sum = l->fetchers->pairs;
+    size_t counted = l->fetchers->counted;
+    for (size_t i = 1; i < crew_size(l->crew); i++) {
+        counted += l->fetchers[i].counted;
+        for (size_t k = 0; k < PAIRS && l->fetchers[i].counted; k++) sum[k] += l->fetchers[i].pairs[k];
+    }
     // Most was taken over: so are the figures.
-    if (l->old && l->old->pairs && l->old->cost / 2 > pipe_counted(l->pipe)) {
+    if (l->old && l->old->pairs && l->old->cost / 2 > counted) {
         *p = *l->old->pairs;
         return p;
     }
     for (size_t i = 0; i < 256; i++) {
-        uint32_t sum = 0;
+        uint32_t all = 0;
         for (size_t k = 0; k < 256; k++) {
-            p->pair[i << 8 | k] = logarithm(l->pairs[i << 8 | k]);
-            sum += l->pairs[i << 8 | k];
+            p->pair[i << 8 | k] = logarithm(sum[i << 8 | k]);
+            all += sum[i << 8 | k];
         }
-        p->one[i] = logarithm(sum);
+        p->one[i] = logarithm(all);
     }
     return p;
 }
 
-static void seal(loader *l, corpus_data *d) {
-    slab *last = l->slabs.n ? l->slabs.p[l->slabs.n - 1] : NULL;
-    if (!last || !d->slabs.n) return;
-    slab_seal(last);
-    d->tail = slab_take(last);
+// The last slab of one fetcher: changed files are added to it.
+static void seal(const loader *l, corpus_data *d) {
+    const slabs *of = &l->fetchers->slabs;
+    if (!of->n || !d->slabs.n) return;
+    slab_seal(of->p[of->n - 1]);
+    d->tail = slab_take(of->p[of->n - 1]);
 }
 
 static dep_status no_memory(corpus_data *d, dep_err *err) {
@@ -235,10 +237,6 @@ static dep_status walk(loader *l, const search_limits *limits, const walk_watch 
 static dep_status fill(loader *l, corpus_names *names, const search_limits *limits, const walk_watch *watch,
                        const corpus_reader *reader, corpus_data **ret, dep_err *err) {
     const search_space *space = l->space;
-    l->max_file = space->max_file ? space->max_file : SEARCH_FILE_MAX;
-    if (l->max_file > CORPUS_FILE_CEILING) l->max_file = CORPUS_FILE_CEILING;
-    l->now_ms = sys_clock_real()->now_ms(sys_clock_real()->ctx);
-    l->pairs = NEW_N(l->scratch, uint32_t, 65536);
     l->excludes = NEW_N(l->scratch, walk_exclude *, space->n_sources);
     for (size_t i = 0; i < space->n_sources; i++)
         TRY(walk_excludes(l->scratch, &space->sources[i], &l->excludes[i], err));
@@ -246,21 +244,17 @@ static dep_status fill(loader *l, corpus_names *names, const search_limits *limi
         loader_gather(l, reader->only, reader->n_only);
     else
         TRY(walk(l, limits, watch, err));
-    const pipe_taker *taker = NULL;
-    if (reader && reader->begin) TRY(reader->begin(reader->ctx, l->candidates.n, &taker, err));
-    TRY(pipe_new(l->scratch, l->candidates.n, &l->slabs, l->pairs, taker, &l->stop, &l->pipe, err));
-    if (!l->cancelled) (void)loader_load_all(l);
-    loader_drain(l);
-    TRY(l->fault);
-    if (stop_said(&l->stop)) loader_stopped(l);
+    if (reader && reader->begin)
+        TRY(reader->begin(reader->ctx, l->candidates.p, l->candidates.n, &l->taker, err));
+    TRY(loader_begin(l, reader ? reader->crew : NULL, err));
+    for (size_t i = 0; i < crew_size(l->crew) && !reader; i++)
+        l->fetchers[i].pairs = NEW_N(l->scratch, uint32_t, PAIRS);
+    if (!l->cancelled) TRY(loader_load_all(l, err));
+    l->cancelled = l->cancelled || stop_said(&l->stop);
     return finish(l, names, ret, err);
 }
 
-static void release_loader(void *p) {
-    drop_slabs(&((loader *)p)->slabs);
-}
-
-// The three arenas under one unwind target each: an allocation failure in any of them ends here.
+// The two arenas under one unwind target each: an allocation failure in any of them ends here.
 typedef struct {
     const search_space *space;
     const search_limits *limits;
@@ -268,31 +262,23 @@ typedef struct {
     const walk_watch *watch;
     const corpus_track *track; // only this one is read anew; NULL: all
     corpus_names *names;
-    arena *scratch, *turn;
+    arena *scratch;
     const corpus_reader *reader; // NULL: texts stay
     bool judged;
 } load_order;
 
 static dep_status reload(loader *l, const load_order *o, corpus_data **ret, dep_err *err);
 
-static dep_status load_caught_turn(const load_order *o, corpus_data **ret, dep_err *err) {
-    ARENA_CATCH(o->turn, err);
+static dep_status load_caught_scratch(const load_order *o, corpus_data **ret, dep_err *err) {
+    ARENA_CATCH(o->scratch, err);
     loader *l = NEW(o->scratch, loader);
     *l = (loader){.names = o->track ? o->scratch : o->names->a,
                   .scratch = o->scratch,
-                  .opened = o->turn,
                   .space = o->space,
                   .old = o->old,
                   .judged = o->judged,
-                  .stop = {.ask = o->space->cancelled, .ctx = o->space->ctx},
-                  .err = err};
-    arena_defer(o->scratch, release_loader, l);
+                  .stop = {.ask = o->space->cancelled, .ctx = o->space->ctx}};
     return o->track ? reload(l, o, ret, err) : fill(l, o->names, o->limits, o->watch, o->reader, ret, err);
-}
-
-static dep_status load_caught_scratch(const load_order *o, corpus_data **ret, dep_err *err) {
-    ARENA_CATCH(o->scratch, err);
-    return load_caught_turn(o, ret, err);
 }
 
 static dep_status load_caught(const load_order *o, corpus_data **ret, dep_err *err) {
@@ -302,9 +288,7 @@ static dep_status load_caught(const load_order *o, corpus_data **ret, dep_err *e
 
 static dep_status load_in_order(load_order *o, corpus_data **ret, dep_err *err) {
     o->scratch = arena_new();
-    o->turn = arena_new();
     dep_status status = o->track ? load_caught_scratch(o, ret, err) : load_caught(o, ret, err);
-    arena_free(o->turn);
     arena_free(o->scratch);
     return status;
 }
@@ -373,7 +357,7 @@ static dep_status replace(loader *l, const corpus_data *old, const corpus_track 
     size_t was = f->folded.n > f->bytes ? f->folded.n : f->bytes;
     const file_name *names = f->names;
     uint32_t n_names = f->n_names;
-    *f = l->files.p[0].file;
+    *f = *l->files.p[0].file;
     f->names = names;
     f->n_names = n_names;
     corpus_track *t = &d->tracks[track - old->tracks];
@@ -393,25 +377,20 @@ static dep_status reload(loader *l, const load_order *o, corpus_data **ret, dep_
     const corpus_track *track = o->track;
     const corpus_data *old = o->old;
     size_t max_bytes = space->max_bytes ? space->max_bytes : SEARCH_BYTES_MAX;
-    l->max_file = space->max_file ? space->max_file : SEARCH_FILE_MAX;
-    if (l->max_file > CORPUS_FILE_CEILING) l->max_file = CORPUS_FILE_CEILING;
-    l->now_ms = sys_clock_real()->now_ms(sys_clock_real()->ctx);
     l->old = NULL; // nothing is taken over
-    if (!as_candidate(l, &old->files[track->file - 1], track->path)) return DEP_OK;
+    if (old->cost > max_bytes || !as_candidate(l, &old->files[track->file - 1], track->path)) return DEP_OK;
+    l->left = max_bytes - old->cost;
     l->tracks = NEW(l->scratch, corpus_track);
+    l->fetched = NEW(l->scratch, fetched);
     l->n_slots = 4;
     l->slots = NEW_N(l->scratch, slot, l->n_slots);
-    l->pairs = NEW_N(l->scratch, uint32_t, 65536);
     l->excludes = NEW_N(l->scratch, walk_exclude *, space->n_sources);
-    if (old->tail && !slab_list_add(&l->slabs, slab_take(old->tail)))
+    TRY(loader_begin(l, NULL, err));
+    if (old->tail && !slab_list_add(&l->fetchers->slabs, slab_take(old->tail)))
         return err_set(err, DEP_ERR_NOMEM, "out of memory");
-    TRY(pipe_new(l->scratch, 1, &l->slabs, l->pairs, NULL, &l->stop, &l->pipe, err));
-    if (old->cost > max_bytes) return DEP_OK;
-    l->left = max_bytes - old->cost;
-    bool fits = loader_load(l, l->candidates.p, true);
-    loader_drain(l);
-    if (!fits || stop_said(&l->stop)) return DEP_OK;
-    TRY(l->fault);
+    bool fits;
+    TRY(loader_load(l, 0, true, &fits, err));
+    if (!fits || crew_stopped(l->crew)) return DEP_OK;
     if (l->files.n != 1 || l->cuts.n || l->tracks[0].several || l->tracks[0].linked) return DEP_OK;
     return replace(l, old, track, ret, err);
 }

@@ -1,14 +1,6 @@
-// load_int: what load.c and corpus.c share: one loading of a corpus.
+// load_int: what the files that make a version of a corpus share: one loading of it.
 #pragma once
-#include "search/pipe.h"
-
-// One path, with the sources that have it.
-typedef struct {
-    str path;
-    file_sig sig; // as it was listed, or not known
-    VEC(uint32_t) sources;
-    bool later; // did not fit its source's share of the budget
-} candidate;
+#include "search/fetch.h"
 
 typedef struct {
     dev_t dev;
@@ -17,64 +9,70 @@ typedef struct {
 } slot;
 
 typedef struct {
-    corpus_file file;
+    const corpus_file *file; // without names
     VEC(file_name) names;
-    size_t cost;
-    cut_items notes; // what is to be said of its text, under each of its names
-    bool whole;      // else it was stopped before the file was there
+    const cut_items *notes; // what is to be said of its text, under each of its names
 } loaded;
+
+// Who gets texts instead of their being kept: on any thread of the crew, under ARENA_CATCH of the worker's
+// arena, candidates [from, to), of which those with FETCH_TEXT have a text. It is gone afterwards; what is to
+// stay is copied. Each candidate comes once; what one worker gets mostly comes in rising order.
+typedef struct {
+    dep_status (*take)(void *ctx, size_t worker, const fetched *all, size_t from, size_t to, dep_err *err);
+    void *ctx;
+} text_taker;
 
 typedef struct {
     arena *names;   // of what lives as long as the corpus
     arena *scratch; // of the whole load
-    arena *opened;  // of one file: its descriptor
-    arena *turn;    // of one batch of files: their texts
-    pipeline *pipe;
-    size_t in_pipe; // bytes of texts that are not folded yet
     const search_space *space;
     const corpus_data *old;    // may be NULL
     bool judged;               // what is refused has not changed since it was made
-    walk_exclude **excludes;   // of each source
     VEC(candidate) candidates; // by first source, then path
+    fetched *fetched;          // by candidate
+    walk_exclude **excludes;   // of each source
+    crew *crew;
+    fetch_rules rules;
+    fetcher *fetchers; // by worker; the first is the caller's own
+    pool *pool;        // of their texts
+    pthread_mutex_t judging;
+    const text_taker *taker; // NULL: texts are kept
     VEC(loaded) files;
     VEC(linked_dir) dirs;
     corpus_track *tracks; // of each candidate
-    corpus_track *track;  // of the one at hand
-    slabs slabs;
-    uint32_t *pairs; // 65536
     cut_items cuts;
     slot *slots;
     size_t n_slots;
-    size_t max_file, left, share_left, cost, left_out;
-    str dir;    // of the last file, and a descriptor of it, or -1: most files lie beside the one before
-    int dir_fd; // closed with `scratch`
-    // Files that are not in memory are asked for some time before they are read.
-    size_t waits, asked_for;
+    size_t left, share_left, cost, left_out; // of the budget
     stop_sign stop;
-    int64_t now_ms;
     bool cancelled;
-    dep_status fault;
-    dep_err *err;
 } loader;
 
 // A version without texts: they are shown to somebody while they are read. Or one of some files alone.
 typedef struct {
-    // n: files there may be at most. *taker: who gets them.
-    dep_status (*begin)(void *ctx, size_t n, const pipe_taker **taker, dep_err *err);
+    // n: candidates, in order; their paths live as long as the corpus. *taker: who gets their texts.
+    dep_status (*begin)(void *ctx, const candidate *candidates, size_t n, const text_taker **taker,
+                        dep_err *err);
     void *ctx;
+    crew *crew;      // whose threads read; NULL: some of its own
     walk_file *only; // these files, without a walk
     size_t n_only;
 } corpus_reader;
 [[nodiscard]] dep_status corpus_read(const search_space *space, const search_limits *limits,
                                      const corpus_reader *reader, corpus_data **ret, dep_err *err);
 
-void loader_cut(loader *l, const candidate *cand, bool loses, str reason);
 void loader_gather(loader *l, walk_file *files, size_t n);
-// Reads one candidate when it fits the budget; false when it does not. whole: what all sources together leave
-// is its budget, not what its own source's share does.
-bool loader_load(loader *l, candidate *cand, bool whole);
-// Waits for what is still being folded.
-void loader_drain(loader *l);
-// What was stopped before it was whole is left out.
-void loader_stopped(loader *l);
-[[nodiscard]] dep_status loader_load_all(loader *l);
+// Before anything is read. crew: NULL, or the threads that do it. Ends with l->scratch.
+[[nodiscard]] dep_status loader_begin(loader *l, crew *crew, dep_err *err);
+// Reads one candidate when it fits the budget; *fits: false when it does not. whole: what all sources
+// together leave is its budget, not what its own source's share does.
+[[nodiscard]] dep_status loader_load(loader *l, size_t i, bool whole, bool *fits, dep_err *err);
+[[nodiscard]] dep_status loader_load_all(loader *l, dep_err *err);
+
+// Shows candidates [from, to) to the taker, if there is one.
+[[nodiscard]] dep_status loader_show(loader *l, fetcher *x, size_t from, size_t to, dep_err *err);
+
+// --- ahead.c ---
+// Reads candidates on all threads of the crew, as long as they surely fit the budget: what is left over is
+// FETCH_NOT_YET.
+[[nodiscard]] dep_status load_ahead(loader *l, dep_err *err);

@@ -33,15 +33,19 @@ enum { NEAR_LONGER = 4 }; // bytes of one letter more
 // What is looked for of each: pieces are terms of a scan, three a word.
 enum { HEAD, TAIL, SWAPPED, PIECES };
 
+// The words that one worker still looks for, and their pieces.
+typedef struct {
+    uint16_t active[SEARCH_TERMS_MAX];
+    size_t n;
+    term_list pieces;
+} looked_for;
+
 struct near_search {
     crew *crew;
     misspelt words[SEARCH_TERMS_MAX];
     size_t n;
     candidates *found; // by worker, then word
-    // Those that are still looked for, and their pieces.
-    uint16_t active[SEARCH_TERMS_MAX];
-    size_t n_active;
-    term_list pieces;
+    looked_for *by_worker;
 };
 
 // --- Which words ---
@@ -170,7 +174,7 @@ static str piece_of(const misspelt *m, size_t kind) {
 // that has both halves is noted for the first one alone.
 void near_look(void *ctx, size_t worker, const corpus_file *f, uint16_t term, uint32_t at) {
     near_search *all = ctx;
-    size_t number = all->active[term / PIECES];
+    size_t number = all->by_worker[worker].active[term / PIECES];
     const misspelt *m = &all->words[number];
     size_t kind = term % PIECES;
     str s = f->folded, piece = piece_of(m, kind);
@@ -242,11 +246,11 @@ static void append(arena *a, term_list *terms, str word, uint16_t as, double wei
     terms->p[terms->n++] = one.p[0];
 }
 
-static void list_pieces(near_search *all) {
-    term_list *pieces = &all->pieces;
-    pieces->n = pieces->asked = all->n_active * PIECES;
+static void list_pieces(const near_search *all, looked_for *now) {
+    term_list *pieces = &now->pieces;
+    pieces->n = pieces->asked = now->n * PIECES;
     for (size_t i = 0; i < pieces->n; i++) {
-        str text = piece_of(&all->words[all->active[i / PIECES]], i % PIECES);
+        str text = piece_of(&all->words[now->active[i / PIECES]], i % PIECES);
         pieces->p[i] = (term){.text = text, .stem = text, .kind = TERM_TEXT, .as = (uint16_t)i};
     }
 }
@@ -262,25 +266,29 @@ near_search *near_begin(arena *a, crew *crew, const term_list *terms, const term
         if (spells(terms->p[t].text, chars, &n))
             all->words[all->n++] = prepare(a, (uint16_t)t, terms->p[t].text, chars, n);
     }
-    for (size_t i = 0; i < all->n; i++) all->active[i] = (uint16_t)i;
-    all->n_active = all->n;
     all->found = NEW_N(a, candidates, crew_size(crew) * all->n);
-    all->pieces.p = NEW_N(a, term, all->n * PIECES);
-    list_pieces(all);
+    all->by_worker = NEW_N(a, looked_for, crew_size(crew));
+    for (size_t w = 0; w < crew_size(crew); w++) {
+        looked_for *now = &all->by_worker[w];
+        now->pieces.p = NEW_N(a, term, all->n * PIECES);
+        for (now->n = 0; now->n < all->n; now->n++) now->active[now->n] = (uint16_t)now->n;
+        list_pieces(all, now);
+    }
     return all;
 }
 
-bool near_narrow(near_search *all, const term_lines *lines) {
-    size_t kept = 0, before = all->n_active;
+bool near_narrow(near_search *all, size_t worker, const term_lines *lines) {
+    looked_for *now = &all->by_worker[worker];
+    size_t kept = 0, before = now->n;
     for (size_t i = 0; i < before; i++)
-        if (lines[all->words[all->active[i]].term].word < NEAR_BELOW) all->active[kept++] = all->active[i];
-    all->n_active = kept;
-    if (kept < before) list_pieces(all);
+        if (lines[all->words[now->active[i]].term].word < NEAR_BELOW) now->active[kept++] = now->active[i];
+    now->n = kept;
+    if (kept < before) list_pieces(all, now);
     return kept < before;
 }
 
-const term_list *near_pieces(const near_search *all) {
-    return &all->pieces;
+const term_list *near_pieces(const near_search *all, size_t worker) {
+    return &all->by_worker[worker].pieces;
 }
 
 bool near_end(arena *a, const near_search *all, const term_lines *lines, term_list *terms) {
@@ -310,7 +318,7 @@ dep_status near_add(arena *a, crew *crew, const selected_file *files, size_t n, 
     near_search *all = near_begin(a, crew, terms, scan->lines_of);
     *added = false;
     if (all->n == 0 || crew_stopped(crew)) return DEP_OK;
-    TRY(scan_places(a, crew, &all->pieces, files, n, c, near_look, all, err));
+    TRY(scan_places(a, crew, near_pieces(all, 0), files, n, c, near_look, all, err));
     *added = !crew_stopped(crew) && near_end(a, all, scan->lines_of, terms);
     return DEP_OK;
 }

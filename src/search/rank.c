@@ -17,8 +17,8 @@ enum : size_t { LINE_WORK = 64, PLACE_WORK = 16 };
 typedef struct {
     double score;
     const line_hit *line;
-    const term_hit *hits;
-    uint32_t group; // number of its section among all
+    const scan_part *of; // found by its worker
+    uint32_t group;      // number of its section among all
 } candidate;
 
 typedef struct {
@@ -50,7 +50,6 @@ struct ranking {
     worker *workers;
     size_t n_workers;
     const scan_result *scan;
-    const str *texts; // see scoring
     scoring s;
     ranked_file *files; // the most promising first
     size_t n_files;
@@ -117,10 +116,10 @@ static void rank_section(ranking *r, worker *w, const tally_section *s, const li
     if (score_enter_section(&w->x, s) < bar_of(r)) return;
     w->best.n = 0;
     for (uint32_t i = 0; i < s->n_lines && !stop_after(w->t.stop, LINE_WORK); i++) {
-        candidate c = {.line = &lines[i], .hits = w->x.hits, .group = group};
+        candidate c = {.line = &lines[i], .of = w->x.found, .group = group};
         c.score = score_line(&w->x, c.line, false);
         if (c.score < bar_of(r)) continue;
-        str text = score_text(&w->x, c.line);
+        str text = score_text(&r->s, c.of, c.line);
         if (text.n && memchr(text.p, '[', text.n)) c.score = score_line(&w->x, c.line, true);
         if (c.score >= bar_of(r)) offer(&w->best, c);
     }
@@ -139,7 +138,7 @@ static void rank_file(ranking *r, worker *w, const ranked_file *f) {
     const scan_part *found = &r->scan->parts[f->worker];
     const tally_file *in = &owner->t.in[f->file];
     if (in->bound < bar_of(r)) return;
-    score_look_at_file(&w->x, &owner->t, in, found->hits);
+    score_look_at_file(&w->x, &owner->t, in, found);
     bool entered = false;
     for (uint32_t number = in->first_section; number < in->first_section + in->n_sections; number++) {
         const tally_section *s = &owner->t.sections[number];
@@ -199,10 +198,6 @@ ranking *rank_begin(arena *a, crew *crew, const term_list *terms, const selected
         w->t.stop = crew_stop(crew, i);
     }
     return r;
-}
-
-void rank_texts(ranking *r, const str *texts) {
-    r->texts = texts;
 }
 
 dep_status rank_take(void *ctx, const scan_chunk *c, dep_err *err) {
@@ -298,7 +293,7 @@ static void gather(ranking *r, candidates *all) {
 }
 
 static const term_hit *best_hit(const scoring *s, const candidate *c) {
-    const term_hit *hits = c->hits + c->line->first;
+    const term_hit *hits = c->of->hits + c->line->first;
     size_t best = 0;
     for (size_t k = 1; k < c->line->n; k++)
         if (s->idf[s->terms->p[hits[k].term].as] > s->idf[s->terms->p[hits[best].term].as]) best = k;
@@ -313,8 +308,6 @@ dep_status rank_lines(ranking *r, const scan_result *scan, size_t limit, ranked_
     r->scan = scan;
     if (scan->trimmed) TRY(tally_again(r, err));
     scoring_begin(r->a, &r->s, r->terms, r->selected, r->n_selected, sum_found(r));
-    r->s.texts = r->texts;
-    r->s.lines = scan->parts[0].lines;
     sort_files(r);
     uint32_t groups = begin_ranking(r, limit);
     TRY(crew_run(r->crew, (r->n_files + JOB_FILES - 1) / JOB_FILES, rank_job, r, err));
@@ -322,7 +315,9 @@ dep_status rank_lines(ranking *r, const scan_result *scan, size_t limit, ranked_
     gather(r, &all);
     spread(r->a, &all, groups, crew_stop(r->crew, 0));
     for (; *n < limit && *n < all.n; ++*n)
-        ret[*n] = (ranked_line){
-            .line = all.p[*n].line, .best = best_hit(&r->s, &all.p[*n]), .score = all.p[*n].score};
+        ret[*n] = (ranked_line){.line = all.p[*n].line,
+                                .best = best_hit(&r->s, &all.p[*n]),
+                                .text = score_text(&r->s, all.p[*n].of, all.p[*n].line),
+                                .score = all.p[*n].score};
     return DEP_OK;
 }

@@ -112,9 +112,6 @@ typedef struct {
     double *idf; // weighted
     double idf_sum, avg_line, avg_chain, avg_body, avg_doc, n_sections;
     uint32_t most_heads; // of one file
-    // Of files that are not there any more: the text of each line that was found, by its number.
-    const str *texts; // NULL: they are there
-    const line_hit *lines;
 } scoring;
 
 // found_in: in how many sections each term is.
@@ -128,7 +125,7 @@ typedef struct {
     const scoring *s;
     const tally *t;
     const tally_file *in;
-    const term_hit *hits; // of the worker that found it
+    const scan_part *found; // by its worker
     const corpus_file *f;
     uint32_t *row_of;                    // section → its number among those of the file, counted from 1
     double in_path;                      // what terms get that only the path has
@@ -141,13 +138,13 @@ typedef struct {
 } scorer;
 
 // Goes to a file: what its sections may at most be worth can be asked.
-void score_look_at_file(scorer *x, const tally *t, const tally_file *in, const term_hit *hits);
+void score_look_at_file(scorer *x, const tally *t, const tally_file *in, const scan_part *found);
 double score_section_bound(const scorer *x, const tally_section *section);
 // Now also what they are worth.
 void score_enter_file(scorer *x);
 void score_leave_file(scorer *x);
 // Returns the most that any line of the section may be worth.
 double score_enter_section(scorer *x, const tally_section *in);
-str score_text(const scorer *x, const line_hit *l); // the folded line
+str score_text(const scoring *s, const scan_part *found, const line_hit *l); // the folded line
 // links: words within links count less. That makes a line worse, never better.
 double score_line(const scorer *x, const line_hit *l, bool links);

@@ -1,12 +1,15 @@
 // scan_parts: a scan on several threads. The files are divided into chunks; whoever is free scans the next
 // one. Or files come some at a time, while they are read, and one worker scans them.
 #include "search/scanner_int.h"
+#include <deputy/sort.h>
 
 // --- Chunks ---
 
+typedef VEC(chunk) chunks;
+
 typedef struct {
     scanner *workers;
-    VEC(chunk) chunks;
+    chunks chunks;
 } scanning;
 
 static dep_status scan_job(void *ctx, size_t worker, size_t i, dep_err *err) {
@@ -42,7 +45,7 @@ static void collect(arena *a, const scanning *all, size_t workers, size_t limit,
             ret->lines_of[t].start += all->workers[i].lines_of[t].start;
         }
     for (size_t i = 0; i < workers; i++)
-        ret->parts[i] = (scan_part){all->workers[i].found.lines, all->workers[i].found.hits};
+        ret->parts[i] = (scan_part){.lines = all->workers[i].found.lines, .hits = all->workers[i].found.hits};
     ret->chunks = NEW_N(a, scan_chunk, all->chunks.n);
     ret->n_chunks = all->chunks.n;
     for (size_t i = 0; i < all->chunks.n; i++) {
@@ -108,12 +111,13 @@ dep_status scan_places(arena *a, crew *crew, const term_list *terms, const selec
 // --- Files that are there for a while ---
 
 struct scan_stream {
-    scanning all; // of one worker
-    size_t workers;
+    scanner s;
+    chunks done;
 };
 
-scan_stream *scan_stream_new(arena *a, crew *crew, const term_list *terms, const selected_file *files,
-                             const search_corpus *c, scan_take *take, scan_visit *visit, void *ctx) {
+scan_stream *scan_stream_new(arena *a, crew *crew, size_t worker, const term_list *terms,
+                             const selected_file *files, const search_corpus *c, scan_take *take,
+                             scan_visit *visit, void *ctx) {
     scan_stream *x = NEW(a, scan_stream);
     scan_variant v = scan_variant_best();
     const scanner like = {.files = files,
@@ -124,26 +128,34 @@ scan_stream *scan_stream_new(arena *a, crew *crew, const term_list *terms, const
                           .take = take,
                           .visit = visit,
                           .ctx = ctx};
-    x->workers = crew_size(crew);
-    x->all.workers = NEW_N(a, scanner, x->workers);
-    for (size_t i = 0; i < x->workers; i++)
-        scanner_new(crew_arena(crew, i), &x->all.workers[i], terms, &like, i);
+    scanner_new(crew_arena(crew, worker), &x->s, terms, &like, worker);
     return x;
 }
 
 dep_status scan_stream_files(scan_stream *x, size_t from, size_t to, dep_err *err) {
-    scanner *s = x->all.workers;
-    s->chunk = (chunk){.from = from, .to = to};
-    dep_status status = scanner_chunk(s, err);
-    vec_push(crew_arena(s->crew, 0), &x->all.chunks, s->chunk);
+    x->s.chunk = (chunk){.from = from, .to = to};
+    dep_status status = scanner_chunk(&x->s, err);
+    vec_push(crew_arena(x->s.crew, x->s.worker), &x->done, x->s.chunk);
     return status;
 }
 
 const term_lines *scan_stream_lines(const scan_stream *x) {
-    return x->all.workers->lines_of;
+    return x->s.lines_of;
 }
 
-void scan_stream_end(arena *a, scan_stream *x, scan_result *ret) {
-    *ret = (scan_result){.cancelled = crew_stopped(x->all.workers->crew)};
-    collect(a, &x->all, x->workers, SIZE_MAX, ret);
+static int by_files(const void *a, const void *b) {
+    const chunk *x = a, *y = b;
+    return (x->from > y->from) - (x->from < y->from);
+}
+
+void scan_streams_end(arena *a, crew *crew, scan_stream *const *streams, scan_result *ret) {
+    scanning all = {.workers = NEW_N(a, scanner, crew_size(crew))};
+    for (size_t i = 0; i < crew_size(crew); i++) {
+        all.workers[i] = streams[i]->s;
+        for (vec_each(const chunk, c, &streams[i]->done)) vec_push(a, &all.chunks, *c);
+    }
+    all.chunks.p =
+        sort_until(a, all.chunks.p, all.chunks.n, sizeof *all.chunks.p, by_files, crew_stop(crew, 0));
+    *ret = (scan_result){.cancelled = crew_stopped(crew)};
+    collect(a, &all, crew_size(crew), SIZE_MAX, ret);
 }

@@ -126,10 +126,10 @@ void score_bound(const scoring *s, const tally *t, tally_file *in) {
     in->bound = sum * line_factor(s, found, in->n_cells);
 }
 
-void score_look_at_file(scorer *x, const tally *t, const tally_file *in, const term_hit *hits) {
+void score_look_at_file(scorer *x, const tally *t, const tally_file *in, const scan_part *found) {
     x->t = t;
     x->in = in;
-    x->hits = hits;
+    x->found = found;
     x->f = x->s->files[in->file].file;
     x->in_path = x->outside = path_alone(x->s, t, in);
     for (size_t i = 0; i < in->n_cells; i++) {
@@ -255,14 +255,14 @@ static bool goes_on(const term_list *terms, const term_hit *before, const term_h
     return h->at >= end && h->at <= end + 1;
 }
 
-str score_text(const scorer *x, const line_hit *l) {
-    return x->s->texts ? x->s->texts[l - x->s->lines] : corpus_line(x->f, l->line);
+str score_text(const scoring *s, const scan_part *found, const line_hit *l) {
+    return found->texts ? found->texts[l - found->lines] : corpus_line(s->files[l->file].file, l->line);
 }
 
 double score_line(const scorer *x, const line_hit *l, bool links) {
     const scoring *s = x->s;
     const term_list *terms = s->terms;
-    str text = links || l->len == LINE_LEN_MAX ? score_text(x, l) : str_n(NULL, l->len);
+    str text = links || l->len == LINE_LEN_MAX ? score_text(x->s, x->found, l) : str_n(NULL, l->len);
     double line_norm = norm(weights.b_line, (double)(text.n + 1), s->avg_line);
     double covered = 0, together = 0, score = x->base;
     // Hits of one term come one after the other, except near ones: those come last.
@@ -270,7 +270,7 @@ double score_line(const scorer *x, const line_hit *l, bool links) {
     uint16_t present[RANK_TERMS_MAX];
     size_t n = 0;
     for (size_t k = 0; k < l->n; k++) {
-        const term_hit *h = &x->hits[l->first + k];
+        const term_hit *h = &x->found->hits[l->first + k];
         uint16_t t = terms->p[h->term].as;
         double w = tally_occurrences(tally_worth(terms, h));
         if (links && is_in_link(text, h->at)) w *= weights.link;

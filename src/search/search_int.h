@@ -153,7 +153,8 @@ bool slab_fits(const slab *s, size_t n);
 const char *slab_add(slab *s, str path, str text, stop_sign *stop);
 void *slab_block_new(slab *s, size_t n); // NULL: no memory
 void slabs_empty(slabs *list);           // what is in them is gone; one stays, for what comes next
-void slab_seal(slab *s);                 // what is in it may be read by others from now on
+void slabs_drop(slabs *list);
+void slab_seal(slab *s); // what is in it may be read by others from now on
 size_t slab_size(const slab *s);
 bool slab_list_add(slabs *list, slab *s); // false: no memory; the slab is given back then
 
@@ -327,8 +328,7 @@ typedef struct {
 void corpus_prepare(arena *turn, str path, str text, bool bare, stop_sign *stop, corpus_parts *ret);
 // Puts it into the last slab of `to` or a new one. CANCELLED: it was stopped, and the slab holds nothing of
 // it.
-[[nodiscard]] dep_status corpus_keep(const corpus_parts *p, slabs *to, stop_sign *stop, corpus_file *f,
-                                     dep_err *err);
+[[nodiscard]] dep_status corpus_keep(const corpus_parts *p, slabs *to, corpus_file *f, dep_err *err);
 enum : uint32_t { LINES_EACH = 32 << 10 };
 static inline const char *corpus_path_start(const corpus_file *f) {
     return f->folded.p - 1 - f->n_path;
@@ -450,6 +450,7 @@ typedef struct {
 typedef struct {
     const line_hit *lines;
     const term_hit *hits;
+    const str *texts; // of the lines, when the files are not there any more; else NULL
 } scan_part;
 
 typedef struct {
@@ -482,14 +483,16 @@ typedef void scan_visit(void *ctx, size_t worker, const corpus_file *f, uint16_t
                                      size_t n, const search_corpus *c, scan_visit *visit, void *ctx,
                                      dep_err *err);
 
-// The same of files that are there for a while only: by one worker, number 0. `a` outlives the crew.
+// The same of files that are there for a while only, by one worker. `a` outlives the crew.
 typedef struct scan_stream scan_stream;
-scan_stream *scan_stream_new(arena *a, crew *crew, const term_list *terms, const selected_file *files,
-                             const search_corpus *c, scan_take *take, scan_visit *visit, void *ctx);
-// Files [from, to). Under ARENA_CATCH of the worker's arena.
+scan_stream *scan_stream_new(arena *a, crew *crew, size_t worker, const term_list *terms,
+                             const selected_file *files, const search_corpus *c, scan_take *take,
+                             scan_visit *visit, void *ctx);
+// Files [from, to), none of them twice. Under ARENA_CATCH of the worker's arena.
 [[nodiscard]] dep_status scan_stream_files(scan_stream *s, size_t from, size_t to, dep_err *err);
 const term_lines *scan_stream_lines(const scan_stream *s); // so far
-void scan_stream_end(arena *a, scan_stream *s, scan_result *ret);
+// What all of them found; streams: by worker.
+void scan_streams_end(arena *a, crew *crew, scan_stream *const *streams, scan_result *ret);
 
 // --- Near words. ---
 enum {
@@ -506,9 +509,10 @@ enum {
 // are scanned for with near_look.
 typedef struct near_search near_search;
 near_search *near_begin(arena *a, crew *crew, const term_list *terms, const term_lines *lines);
-const term_list *near_pieces(const near_search *s); // may be none
-// Gives up words that turn out to stand on enough lines. True: the pieces are others now.
-bool near_narrow(near_search *s, const term_lines *lines);
+const term_list *near_pieces(const near_search *s, size_t worker); // may be none
+// Gives up words that turn out to stand on enough lines, those of that worker alone. True: its pieces are
+// others now.
+bool near_narrow(near_search *s, size_t worker, const term_lines *lines);
 void near_look(void *near, size_t worker, const corpus_file *f, uint16_t term, uint32_t at);
 // Adds what was found to the terms. False: nothing.
 bool near_end(arena *a, const near_search *s, const term_lines *lines, term_list *terms);
@@ -524,6 +528,7 @@ bool near_is_one_edit(str a, str b);
 typedef struct {
     const line_hit *line; // of the scan
     const term_hit *best; // the one to cut around
+    str text;             // the folded line
     double score;
 } ranked_line;
 
@@ -531,8 +536,6 @@ typedef struct ranking ranking;
 ranking *rank_begin(arena *a, crew *crew, const term_list *terms, const selected_file *files, size_t n_files);
 // scan_take of a ranking.
 dep_status rank_take(void *ranking, const scan_chunk *c, dep_err *err);
-// When the files have no texts any more: that of each line that worker 0 found, who found all of them.
-void rank_texts(ranking *r, const str *texts);
 // The best `limit` lines of the scan that all its chunks were taken from, best first; *n counts them. Ties:
 // source, path, line. Errors: no memory.
 [[nodiscard]] dep_status rank_lines(ranking *r, const scan_result *scan, size_t limit, ranked_line *ret,

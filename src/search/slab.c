@@ -107,16 +107,24 @@ static void forget_blocks(slab *s) {
 }
 
 void slabs_empty(slabs *list) {
-    size_t kept = 0;
+    slab *kept = NULL;
+    // The largest of the usual sizes: what a huge file needed goes back.
     for (size_t i = 0; i < list->n; i++) {
-        // One of the usual size: what a huge file needed goes back.
-        if (!kept && (list->p[i]->cap <= SLAB_USUAL || i + 1 == list->n))
-            list->p[kept++] = list->p[i];
-        else
-            slab_drop(list->p[i]);
+        slab *s = list->p[i];
+        bool better = s->cap <= SLAB_USUAL && (!kept || s->cap > kept->cap);
+        slab_drop(better ? kept : s);
+        if (better) kept = s;
     }
-    list->n = kept;
-    if (kept) forget_blocks(list->p[0]);
+    list->n = 0;
+    if (!kept) return;
+    list->p[list->n++] = kept;
+    forget_blocks(kept);
+}
+
+void slabs_drop(slabs *list) {
+    for (size_t i = 0; i < list->n; i++) slab_drop(list->p[i]);
+    free(list->p);
+    *list = (slabs){0};
 }
 
 void slab_seal(slab *s) {

@@ -233,13 +233,10 @@ void corpus_prepare(arena *turn, str path, str text, bool bare, stop_sign *stop,
     p->chain_bytes = sum_chains(turn, &p->heads);
 }
 
-dep_status corpus_keep(const corpus_parts *parts, slabs *to, stop_sign *stop, corpus_file *f, dep_err *err) {
-    // Prepared by another thread, perhaps, with a sign of its own.
-    corpus_parts p = *parts;
-    p.stop = stop;
-    f->chain_bytes = p.chain_bytes;
+dep_status corpus_keep(const corpus_parts *p, slabs *to, corpus_file *f, dep_err *err) {
+    f->chain_bytes = p->chain_bytes;
     // What was found of a part must not be put together.
-    dep_status status = stop_said(stop) ? err_set(err, DEP_ERR_CANCELLED, "stopped") : pack(&p, to, f, err);
+    dep_status status = stop_said(p->stop) ? err_set(err, DEP_ERR_CANCELLED, "stopped") : pack(p, to, f, err);
     if (status != DEP_OK) *f = (corpus_file){0};
     return status;
 }

@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     dep_err err;
     corpus_parts parts;
     corpus_prepare(a, S("a.md"), text, false, NULL, &parts);
-    must(corpus_keep(&parts, &s, NULL, &f, &err) == DEP_OK);
+    must(corpus_keep(&parts, &s, &f, &err) == DEP_OK);
     must(str_eq(f.folded, utf8_fold(a, text)));
     must(str_eq(corpus_text(a, &f, 0, text.n), text));
     if (at > text.n) at = text.n;

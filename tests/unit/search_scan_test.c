@@ -133,7 +133,7 @@ static random_corpus *make_corpus(arena *a, rng *r) {
         dep_err err;
         corpus_parts parts;
         corpus_prepare(a, S("a.md"), text, false, NULL, &parts);
-        if (corpus_keep(&parts, &c->slabs, NULL, &c->files[i], &err) != DEP_OK) fail_msg("%s", err.msg);
+        if (corpus_keep(&parts, &c->slabs, &c->files[i], &err) != DEP_OK) fail_msg("%s", err.msg);
         assert_text(corpus_text(a, &c->files[i], 0, text.n), str_cz(a, text));
         // Some are left out, as a filter does, and some runs end.
         if (next(r, 5)) c->selected[n++] = (selected_file){.file = &c->files[i], .name = &name};
@@ -307,7 +307,7 @@ static void test_search_scan__lines_and_text_come_back_as_they_were(void **state
         dep_err err;
         corpus_parts parts;
         corpus_prepare(a, S("a.txt"), text, false, NULL, &parts);
-        assert_int_equal(corpus_keep(&parts, &s, NULL, &f, &err), DEP_OK);
+        assert_int_equal(corpus_keep(&parts, &s, &f, &err), DEP_OK);
         str rest = text, line;
         uint32_t at = 0;
         for (uint32_t i = 0; i < f.n_lines; i++, at = corpus_next_line(&f, at)) {
