@@ -162,7 +162,6 @@ static dep_status no_memory(corpus_data *d, dep_err *err) {
 
 // What the loader holds, as a version. Nothing of an arena is asked for once the memory of malloc is held.
 static dep_status finish(loader *l, corpus_names *names, corpus_data **ret, dep_err *err) {
-    if (l->cuts.n > 1) qsort(l->cuts.p, l->cuts.n, sizeof *l->cuts.p, by_reason);
     placed *files = place_files(l);
     byte_pairs *pairs = make_pairs(l);
     str *sources = NEW_N(l->names, str, l->space->n_sources);
@@ -234,24 +233,40 @@ static dep_status walk(loader *l, const search_limits *limits, const walk_watch 
     return DEP_OK;
 }
 
-static dep_status fill(loader *l, corpus_names *names, const search_limits *limits, const walk_watch *watch,
-                       const corpus_reader *reader, corpus_data **ret, dep_err *err) {
+// Everything that is read. only: NULL, or the files that are, without a walk.
+static dep_status read_all(loader *l, const search_limits *limits, const walk_watch *watch, walk_file *only,
+                           size_t n_only, const text_pass *pass, dep_err *err) {
     const search_space *space = l->space;
     l->excludes = NEW_N(l->scratch, walk_exclude *, space->n_sources);
     for (size_t i = 0; i < space->n_sources; i++)
         TRY(walk_excludes(l->scratch, &space->sources[i], &l->excludes[i], err));
-    if (reader && reader->n_only)
-        loader_gather(l, reader->only, reader->n_only);
+    if (only)
+        loader_gather(l, only, n_only);
     else
         TRY(walk(l, limits, watch, err));
-    if (reader && reader->begin)
-        TRY(reader->begin(reader->ctx, l->candidates.p, l->candidates.n, &l->taker, err));
-    TRY(loader_begin(l, reader ? reader->crew : NULL, err));
-    for (size_t i = 0; i < crew_size(l->crew) && !reader; i++)
+    if (pass) TRY(pass->begin(pass->ctx, l->candidates.p, l->candidates.n, &l->taker, err));
+    TRY(loader_begin(l, pass ? pass->crew : NULL, err));
+    for (size_t i = 0; i < crew_size(l->crew) && !pass && !only; i++)
         l->fetchers[i].pairs = NEW_N(l->scratch, uint32_t, PAIRS);
     if (!l->cancelled) TRY(loader_load_all(l, err));
     l->cancelled = l->cancelled || stop_said(&l->stop);
-    return finish(l, names, ret, err);
+    if (l->cuts.n > 1) qsort(l->cuts.p, l->cuts.n, sizeof *l->cuts.p, by_reason);
+    return DEP_OK;
+}
+
+static loader *new_loader(arena *names, arena *scratch, const search_space *space) {
+    loader *l = NEW(scratch, loader);
+    *l = (loader){.names = names,
+                  .scratch = scratch,
+                  .space = space,
+                  .stop = {.ask = space->cancelled, .ctx = space->ctx}};
+    return l;
+}
+
+dep_status corpus_pass(const search_space *space, const search_limits *limits, const text_pass *pass,
+                       arena *scratch, loader **ret, dep_err *err) {
+    *ret = new_loader(scratch, scratch, space);
+    return read_all(*ret, limits, NULL, NULL, 0, pass, err);
 }
 
 // The two arenas under one unwind target each: an allocation failure in any of them ends here.
@@ -263,7 +278,8 @@ typedef struct {
     const corpus_track *track; // only this one is read anew; NULL: all
     corpus_names *names;
     arena *scratch;
-    const corpus_reader *reader; // NULL: texts stay
+    walk_file *only; // NULL: those that the walk finds
+    size_t n_only;
     bool judged;
 } load_order;
 
@@ -271,14 +287,12 @@ static dep_status reload(loader *l, const load_order *o, corpus_data **ret, dep_
 
 static dep_status load_caught_scratch(const load_order *o, corpus_data **ret, dep_err *err) {
     ARENA_CATCH(o->scratch, err);
-    loader *l = NEW(o->scratch, loader);
-    *l = (loader){.names = o->track ? o->scratch : o->names->a,
-                  .scratch = o->scratch,
-                  .space = o->space,
-                  .old = o->old,
-                  .judged = o->judged,
-                  .stop = {.ask = o->space->cancelled, .ctx = o->space->ctx}};
-    return o->track ? reload(l, o, ret, err) : fill(l, o->names, o->limits, o->watch, o->reader, ret, err);
+    loader *l = new_loader(o->track ? o->scratch : o->names->a, o->scratch, o->space);
+    l->old = o->old;
+    l->judged = o->judged;
+    if (o->track) return reload(l, o, ret, err);
+    TRY(read_all(l, o->limits, o->watch, o->only, o->n_only, NULL, err));
+    return finish(l, o->names, ret, err);
 }
 
 static dep_status load_caught(const load_order *o, corpus_data **ret, dep_err *err) {
@@ -310,9 +324,9 @@ dep_status corpus_load(const search_space *space, const search_limits *limits, c
     return load_whole(&o, ret, err);
 }
 
-dep_status corpus_read(const search_space *space, const search_limits *limits, const corpus_reader *reader,
+dep_status corpus_read(const search_space *space, const search_limits *limits, walk_file *only, size_t n_only,
                        corpus_data **ret, dep_err *err) {
-    load_order o = {.space = space, .limits = limits, .reader = reader};
+    load_order o = {.space = space, .limits = limits, .only = only, .n_only = n_only};
     return load_whole(&o, ret, err);
 }
 

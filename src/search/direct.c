@@ -24,11 +24,8 @@ typedef struct {
     reader *readers;
     near_search *near;
     // By the number of the candidate. r.files: those that the filter admits.
-    corpus_file *kept; // without a name: there is no text
+    fetched *fetched;
     file_name *names;
-    size_t n;
-    size_t *file_of; // number of the file that became of it, counted from 1
-    size_t admitted;
     stop_sign asks; // the caller's
     text_taker taker;
 } direct;
@@ -54,8 +51,9 @@ static dep_status take_lines(void *ctx, const scan_chunk *c, dep_err *err) {
     TRY(rank_take(d->f.ranking, c, err));
     for (size_t i = 0; i < c->n; i++) {
         const line_hit *l = &c->lines[i];
-        vec_push(a, t, str_dup(a, corpus_line(&d->kept[l->file], l->line)));
-        if (i == 0 || l->file != c->lines[i - 1].file) keep_structure(a, &d->kept[l->file]);
+        corpus_file *f = &d->fetched[l->file].file;
+        vec_push(a, t, str_dup(a, corpus_line(f, l->line)));
+        if (i == 0 || l->file != c->lines[i - 1].file) keep_structure(a, f);
     }
     return DEP_OK;
 }
@@ -79,19 +77,15 @@ static dep_status scan_some(direct *d, size_t worker, size_t from, size_t to, de
     return x->pieces ? scan_stream_files(x->pieces, from, to, err) : DEP_OK;
 }
 
-static dep_status take_files(void *ctx, size_t worker, const fetched *all, size_t from, size_t to,
-                             dep_err *err) {
+static dep_status take_files(void *ctx, size_t worker, fetched *all, size_t from, size_t to, dep_err *err) {
     direct *d = ctx;
     size_t first = from;
+    d->fetched = all;
     for (size_t i = from; i < to; i++) {
-        bool text = all[i].state == FETCH_TEXT;
-        if (text) {
-            d->kept[i] = all[i].file;
-            d->kept[i].names = &d->names[i];
-            d->kept[i].n_names = 1; // several: the answer is not taken from here
-        }
-        if (text && run_admits(&d->r, d->names[i].path)) {
-            d->r.files[i] = (selected_file){&d->kept[i], &d->names[i]};
+        if (all[i].state == FETCH_TEXT && run_admits(&d->r, d->names[i].path)) {
+            all[i].file.names = &d->names[i];
+            all[i].file.n_names = 1; // several: the answer is not taken from here
+            d->r.files[i] = (selected_file){&all[i].file, &d->names[i]};
             continue;
         }
         TRY(scan_some(d, worker, first, i, err));
@@ -104,13 +98,12 @@ static dep_status take_files(void *ctx, size_t worker, const fetched *all, size_
 
 static dep_status begin(void *ctx, const candidate *candidates, size_t n, const text_taker **taker,
                         dep_err *err) {
+    (void)err;
     direct *d = ctx;
     arena *a = d->r.scratch;
-    ARENA_CATCH(a, err);
-    d->n = n;
-    d->kept = NEW_N(a, corpus_file, n);
     d->names = NEW_N(a, file_name, n);
-    for (size_t i = 0; i < n; i++) d->names[i].path = candidates[i].path;
+    for (size_t i = 0; i < n; i++)
+        d->names[i] = (file_name){.source = candidates[i].sources.p[0], .path = candidates[i].path};
     d->r.files = NEW_N(a, selected_file, n);
     d->r.n_files = n;
     d->c.n_candidates = n;
@@ -127,9 +120,9 @@ static dep_status begin(void *ctx, const candidate *candidates, size_t n, const 
 }
 
 // The lines of all files for d->f.terms. *ret: what else is to be said.
-static dep_status read_all(direct *d, corpus_data **ret, dep_err *err) {
-    corpus_reader reader = {.begin = begin, .ctx = d, .crew = d->crew};
-    TRY(corpus_read(d->space, &d->c.limits, &reader, ret, err));
+static dep_status read_all(direct *d, loader **ret, dep_err *err) {
+    text_pass pass = {.begin = begin, .ctx = d, .crew = d->crew};
+    TRY(corpus_pass(d->space, &d->c.limits, &pass, d->r.scratch, ret, err));
     if ((*ret)->cancelled) d->asks.said = true;
     size_t workers = crew_size(d->crew);
     scan_stream **streams = NEW_N(d->r.scratch, scan_stream *, workers);
@@ -139,20 +132,13 @@ static dep_status read_all(direct *d, corpus_data **ret, dep_err *err) {
     return DEP_OK;
 }
 
-// Are the files those that were scanned, in that order, each with one name?
-static bool is_plain(direct *d, const corpus_data *data) {
-    size_t file = 0;
-    d->admitted = 0;
-    d->file_of = NEW_N(d->r.scratch, size_t, d->n);
-    for (size_t i = 0; i < d->n; i++) {
-        if (!d->kept[i].n_names) continue;
-        if (file == data->n_files) return false;
-        const corpus_file *f = &data->files[file++];
-        if (f->n_names != 1 || !str_eq(f->names->path, d->names[i].path)) return false;
-        d->file_of[i] = file;
-        d->admitted += d->r.files[i].file != NULL;
-    }
-    return file == data->n_files;
+// Is each text that was scanned a file of its own, with one name, that fits the budget?
+static bool is_plain(const loader *l) {
+    for (size_t i = 0; i < l->candidates.n; i++)
+        if (l->fetched[i].state == FETCH_TEXT && !l->tracks[i].file) return false;
+    for (vec_each(const loaded, f, &l->files))
+        if (f->names.n != 1) return false;
+    return true;
 }
 
 // --- The files of what is shown ---
@@ -163,28 +149,27 @@ static int by_file(const void *a, const void *b) {
                                   : str_cmp(x->path, y->path);
 }
 
-static dep_status read_again(const direct *d, const corpus_data *data, corpus_data **ret, dep_err *err) {
+static dep_status read_again(const direct *d, corpus_data **ret, dep_err *err) {
     walk_file *files = NEW_N(d->r.scratch, walk_file, d->f.n_ranked);
     size_t n = 0;
     for (size_t i = 0; i < d->f.n_ranked; i++) {
-        const file_name *name = data->files[d->file_of[d->f.ranked[i].line->file] - 1].names;
+        const file_name *name = &d->names[d->f.ranked[i].line->file];
         files[n++] = (walk_file){.source = name->source, .path = name->path};
     }
     if (n > 1) qsort(files, n, sizeof *files, by_file);
     size_t kept = 0;
     for (size_t i = 0; i < n; i++)
         if (i == 0 || by_file(&files[i - 1], &files[i]) != 0) files[kept++] = files[i];
-    corpus_reader reader = {.only = files, .n_only = kept};
-    return corpus_read(d->space, &d->c.limits, &reader, ret, err);
+    return corpus_read(d->space, &d->c.limits, files, kept, ret, err);
 }
 
 // Puts the files with their originals in place of those without. False: one has changed.
-static bool put_in_place(direct *d, const corpus_data *before, const corpus_data *now) {
+static bool put_in_place(const direct *d, const corpus_data *now) {
     for (size_t i = 0; i < d->f.n_ranked; i++) {
         const line_hit *l = d->f.ranked[i].line;
-        const file_name *name = before->files[d->file_of[l->file] - 1].names;
-        const corpus_track *was = corpus_track_of(before, name->path), *is = corpus_track_of(now, name->path);
-        if (!was || !is || !is->file || !sig_eq(&was->sig, &is->sig)) return false;
+        const file_name *name = &d->names[l->file];
+        const corpus_track *is = corpus_track_of(now, name->path);
+        if (!is || !is->file || !sig_eq(&d->fetched[l->file].sig, &is->sig)) return false;
         const corpus_file *f = &now->files[is->file - 1];
         if (l->line >= f->folded.n || corpus_line_start(f, 0, l->line) != l->line) return false;
         if (!str_eq(corpus_line(f, l->line), d->f.ranked[i].text)) return false;
@@ -203,6 +188,18 @@ static bool shall_stop(void *ctx) {
     return stop_ask(&((direct *)ctx)->asks);
 }
 
+static const str *source_names(const direct *d) {
+    str *names = NEW_N(d->r.scratch, str, d->space->n_sources);
+    for (size_t i = 0; i < d->space->n_sources; i++) names[i] = d->space->sources[i].name;
+    return names;
+}
+
+static size_t count_admitted(const direct *d) {
+    size_t n = 0;
+    for (size_t i = 0; i < d->c.n_candidates; i++) n += d->r.files[i].file != NULL;
+    return n;
+}
+
 // *done: false when it takes a kept corpus to tell.
 static dep_status ask(direct *d, arena *a, search_result *ret, bool *done, dep_err *err) {
     const search_space *space = d->space;
@@ -211,32 +208,31 @@ static dep_status ask(direct *d, arena *a, search_result *ret, bool *done, dep_e
     d->crew = crew_new(d->r.scratch, NULL, CREW_MOST, shall_stop, d);
     d->near = near_begin(d->r.scratch, d->crew, &d->f.terms, NULL);
     uint64_t epoch = space->epoch ? space->epoch(space->ctx) : 0;
-    corpus_data *data = NULL, *shown = NULL;
-    TRY(read_all(d, &data, err));
-    arena_defer(d->r.scratch, drop, data);
+    loader *l = NULL;
+    corpus_data *shown = NULL;
+    TRY(read_all(d, &l, err));
     // A word may be misspelt: once more, with what it may have been meant to be.
-    if (!data->cancelled && near_end(d->r.scratch, d->near, d->f.scan.lines_of, &d->f.terms)) {
+    if (!l->cancelled && near_end(d->r.scratch, d->near, d->f.scan.lines_of, &d->f.terms)) {
         d->near = NULL;
-        TRY(read_all(d, &data, err));
-        arena_defer(d->r.scratch, drop, data);
+        TRY(read_all(d, &l, err));
     }
-    if (!is_plain(d, data)) return DEP_OK;
+    if (!is_plain(l)) return DEP_OK;
     TRY(run_rank(&d->r, &d->f, err));
     // Of lines that are shown the files would be read again.
     if (stop_said(&d->asks)) d->f.n_ranked = 0;
     if (d->f.n_ranked) {
-        TRY(read_again(d, data, &shown, err));
+        TRY(read_again(d, &shown, err));
         arena_defer(d->r.scratch, drop, shown);
         if (shown->cancelled) d->asks.said = true;
         if (stop_said(&d->asks)) d->f.n_ranked = 0;
-        if (!put_in_place(d, data, shown)) return DEP_OK;
+        if (!put_in_place(d, shown)) return DEP_OK;
     }
     if (space->epoch && space->epoch(space->ctx) != epoch) return DEP_OK;
-    d->c.sources = data->sources;
-    d->c.n_sources = data->n_sources;
-    d->c.cuts = data->cuts;
-    d->c.cancelled = data->cancelled;
-    d->r.n_files = d->admitted;
+    d->c.sources = source_names(d);
+    d->c.n_sources = space->n_sources;
+    d->c.cuts = l->cuts;
+    d->c.cancelled = l->cancelled;
+    d->r.n_files = count_admitted(d);
     TRY(run_answer(&d->r, a, &d->f, ret, err));
     *done = true;
     return DEP_OK;

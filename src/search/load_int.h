@@ -18,7 +18,7 @@ typedef struct {
 // arena, candidates [from, to), of which those with FETCH_TEXT have a text. It is gone afterwards; what is to
 // stay is copied. Each candidate comes once; what one worker gets mostly comes in rising order.
 typedef struct {
-    dep_status (*take)(void *ctx, size_t worker, const fetched *all, size_t from, size_t to, dep_err *err);
+    dep_status (*take)(void *ctx, size_t worker, fetched *all, size_t from, size_t to, dep_err *err);
     void *ctx;
 } text_taker;
 
@@ -48,18 +48,21 @@ typedef struct {
     bool cancelled;
 } loader;
 
-// A version without texts: they are shown to somebody while they are read. Or one of some files alone.
+// One pass over all texts, of which nothing is kept.
 typedef struct {
-    // n: candidates, in order; their paths live as long as the corpus. *taker: who gets their texts.
+    // n: candidates, in order. *taker: who gets their texts.
     dep_status (*begin)(void *ctx, const candidate *candidates, size_t n, const text_taker **taker,
                         dep_err *err);
     void *ctx;
-    crew *crew;      // whose threads read; NULL: some of its own
-    walk_file *only; // these files, without a walk
-    size_t n_only;
-} corpus_reader;
-[[nodiscard]] dep_status corpus_read(const search_space *space, const search_limits *limits,
-                                     const corpus_reader *reader, corpus_data **ret, dep_err *err);
+    crew *crew; // whose threads read
+} text_pass;
+// The loader lives in `scratch`, and says what there was: files, tracks, cuts, cancelled. Under ARENA_CATCH
+// of scratch.
+[[nodiscard]] dep_status corpus_pass(const search_space *space, const search_limits *limits,
+                                     const text_pass *pass, arena *scratch, loader **ret, dep_err *err);
+// A version of some files alone, without a walk.
+[[nodiscard]] dep_status corpus_read(const search_space *space, const search_limits *limits, walk_file *only,
+                                     size_t n_only, corpus_data **ret, dep_err *err);
 
 void loader_gather(loader *l, walk_file *files, size_t n);
 // Before anything is read. crew: NULL, or the threads that do it. Ends with l->scratch.
