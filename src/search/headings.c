@@ -2,6 +2,7 @@
 // Works on the original text; knows no file and no query. Front matter, comments and code blocks are not
 // headings. One reader per form over the same line cursor; HTML, which is not made of lines, is searched as
 // text.
+#include "search/bytes.h"
 #include "search/search_int.h"
 #include <deputy/buf.h>
 #include <deputy/utf8.h>
@@ -42,6 +43,10 @@ typedef struct {
     heading_list *out;
     stop_sign *stop;
     uint32_t open[HEADING_LEVELS + 1]; // number of the last heading of each level, 0: none
+    // Line feeds of the bytes at hand, from `block` on.
+    size_t block;
+    uint64_t feeds;
+    bool looked;
 } reader;
 
 typedef struct {
@@ -50,17 +55,33 @@ typedef struct {
     uint32_t index; // its number
 } line;
 
+static void look_at_block(reader *r, size_t block) {
+    r->block = block;
+    r->feeds = bytes_equal_of(r->text.p + block, r->text.n - block, '\n');
+    r->looked = true;
+}
+
+// The first line feed from pos on, or the end of the text.
+static size_t line_end(reader *r, size_t pos) {
+    if (!r->looked || pos < r->block || pos - r->block >= BYTES) look_at_block(r, pos / BYTES * BYTES);
+    uint64_t feeds = r->feeds & UINT64_MAX << (pos - r->block);
+    while (!feeds) {
+        if (r->text.n - r->block <= BYTES) return r->text.n;
+        look_at_block(r, r->block + BYTES);
+        feeds = r->feeds;
+    }
+    return r->block + (size_t)__builtin_ctzll(feeds);
+}
+
 // The next line; false at the end, or when it is stopped.
-static bool next_line(const reader *r, size_t *pos, uint32_t *index, line *ret) {
+static bool next_line(reader *r, size_t *pos, uint32_t *index, line *ret) {
     enum { WORK = 32 };
-    str text = r->text;
-    if (*pos >= text.n || stop_said(r->stop)) return false;
-    const char *p = text.p + *pos, *end = memchr(p, '\n', text.n - *pos);
-    size_t n = end ? (size_t)(end - p) : text.n - *pos;
-    *ret = (line){.s = str_n(p, n), .at = (uint32_t)*pos, .index = (*index)++};
-    *pos += n + 1;
-    (void)stop_after(r->stop, n + WORK);
-    if (ret->s.n && ret->s.p[ret->s.n - 1] == '\r') ret->s.n--;
+    if (*pos >= r->text.n || stop_said(r->stop)) return false;
+    str s = str_sub(r->text, *pos, line_end(r, *pos));
+    *ret = (line){.s = s, .at = (uint32_t)*pos, .index = (*index)++};
+    *pos += s.n + 1;
+    (void)stop_after(r->stop, s.n + WORK);
+    if (s.n && s.p[s.n - 1] == '\r') ret->s.n--;
     return true;
 }
 

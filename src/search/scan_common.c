@@ -1,30 +1,15 @@
 // scan_common: how many lines hold a word that stands on every other one. No line is looked at by itself: of
 // 64 bytes at a time, the places of words and of line ends are bits, and an addition carries each word to the
 // end of its line.
+#include "search/bytes.h"
 #include "search/scan_int.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-static inline uint64_t equal(const char *p, char c) {
-    const __m128i all = _mm_set1_epi8(c);
-    uint64_t mask = 0;
-    for (int i = 0; i < 4; i++) {
-        __m128i v = _mm_loadu_si128((const __m128i *)(p + i * 16));
-        mask |= (uint64_t)(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(v, all)) << (i * 16);
-    }
-    return mask;
-}
-
 #define WIDE __attribute__((target("avx512f,avx512bw")))
 WIDE static inline uint64_t equal_wide(const char *p, char c) {
     return _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(p), _mm512_set1_epi8(c));
-}
-#else
-static inline uint64_t equal(const char *p, char c) {
-    uint64_t mask = 0;
-    for (int i = 0; i < 64; i++) mask |= (uint64_t)(p[i] == c) << i;
-    return mask;
 }
 #endif
 
@@ -56,7 +41,7 @@ enum { FETCH_AHEAD = 1536 }; // as in the kernels
         return lines;                                                                                        \
     }
 
-COUNT_LINES(count_lines, , equal)
+COUNT_LINES(count_lines, , bytes_equal)
 
 #if defined(__x86_64__)
 COUNT_LINES(count_lines_wide, WIDE, equal_wide)

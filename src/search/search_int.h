@@ -318,7 +318,8 @@ typedef struct {
     utf8_pieces pieces;
     size_t pool; // bytes of the pieces' originals
     bool capitals, whole, bare;
-    const uint32_t *starts;
+    const uint32_t *lines_before; // as in corpus_file
+    const head_span *spans;       // of the heads
     uint32_t n_lines;
     heading_list heads;
     uint64_t chain_bytes;

@@ -1,6 +1,7 @@
 // text: one decoded file as a corpus holds it. The folded text lies in a slab; of the original only what
 // differs is kept: one bit for each byte that was a capital, and the pieces that folding changed in other
 // ways. Where those are many, as in text full of accents, the original is kept whole. Knows no query.
+#include "search/bytes.h"
 #include "search/search_int.h"
 #include <deputy/utf8.h>
 #include <stdlib.h>
@@ -16,39 +17,49 @@ enum : size_t { ITEM_WORK = 16 }; // of a line or a piece, besides its bytes
 
 // --- Lines ---
 
-// Where each line begins, and where one after the last would. The array is the arena's.
-static uint32_t *find_lines(arena *a, str folded, stop_sign *stop, uint32_t *n_lines) {
-    size_t n = 0, i = 0, cap = folded.n / 32 + 64, asked = 0;
-    uint32_t *starts = arena_bytes(a, cap * sizeof *starts);
-    if (folded.n) starts[n++] = 0;
-#if defined(__x86_64__)
-    const __m128i lf = _mm_set1_epi8('\n');
-    for (; i + 16 <= folded.n; i += 16) {
-        unsigned mask =
-            (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(folded.p + i)), lf));
-        if (!mask && i - asked < STOP_EACH) continue;
-        if (stop_after(stop, i - asked + 4 * (size_t)__builtin_popcount(mask))) break;
-        asked = i;
-        // Room for this vector's, a last line's and the one behind it.
-        if (cap - n < 20) {
-            starts = arena_grow_bytes(a, starts, cap * sizeof *starts, cap * 2 * sizeof *starts);
-            cap *= 2;
-        }
-        for (; mask; mask &= mask - 1) starts[n++] = (uint32_t)(i + (unsigned)__builtin_ctz(mask) + 1);
+// Where the heads' lines begin, and the first ones below them: found in one pass that counts line feeds.
+typedef struct {
+    const heading_list *heads;
+    head_span *spans;
+    size_t first, body; // heads whose place is known
+} placing;
+
+// Behind the n-th of these line feeds, counted from 1.
+static uint32_t behind(uint64_t feeds, size_t block, uint32_t n) {
+    while (--n) feeds &= feeds - 1;
+    return (uint32_t)block + (uint32_t)__builtin_ctzll(feeds) + 1;
+}
+
+// line: line feeds before the block. Heads are in order of their first lines, and of their last ones.
+static void place_heads(placing *p, uint64_t feeds, size_t block, uint32_t line) {
+    uint32_t end = line + (uint32_t)__builtin_popcountll(feeds);
+    for (; p->first < p->heads->n && p->heads->p[p->first].first <= end; p->first++) {
+        uint32_t n = p->heads->p[p->first].first - line;
+        p->spans[p->first].first = n ? behind(feeds, block, n) : (uint32_t)block;
     }
-#endif
-    for (; i < folded.n && !stop_after(stop, 1); i++) {
-        if (cap - n < 20) {
-            starts = arena_grow_bytes(a, starts, cap * sizeof *starts, cap * 2 * sizeof *starts);
-            cap *= 2;
+    for (; p->body < p->heads->n && p->heads->p[p->body].last < end; p->body++)
+        p->spans[p->body].body = behind(feeds, block, p->heads->p[p->body].last + 1 - line);
+}
+
+static void find_lines(arena *a, corpus_parts *p) {
+    str s = p->folded;
+    uint32_t line = 0;
+    placing heads = {.heads = &p->heads, .spans = NEW_N(a, head_span, p->heads.n)};
+    p->spans = heads.spans;
+    uint32_t *before = NEW_N(a, uint32_t, s.n / LINES_EACH + 1);
+    p->lines_before = before;
+    for (size_t at = 0; at < s.n; at += BYTES) {
+        uint64_t feeds = bytes_equal_of(s.p + at, s.n - at, '\n');
+        if (at % LINES_EACH == 0 && at) {
+            before[at / LINES_EACH - 1] = line;
+            if (stop_after(p->stop, LINES_EACH)) return;
         }
-        if (folded.p[i] == '\n') starts[n++] = (uint32_t)i + 1;
+        if (heads.body < p->heads.n) place_heads(&heads, feeds, at, line);
+        line += (uint32_t)__builtin_popcountll(feeds);
     }
-    // The last one ends at the end of the text, with a line feed or without.
-    bool open = n && starts[n - 1] < folded.n;
-    if (open) starts[n++] = (uint32_t)folded.n + 1;
-    *n_lines = n ? (uint32_t)n - 1 : 0;
-    return starts;
+    for (; heads.first < p->heads.n; heads.first++) heads.spans[heads.first].first = (uint32_t)s.n;
+    for (; heads.body < p->heads.n; heads.body++) heads.spans[heads.body].body = (uint32_t)s.n;
+    p->n_lines = line + (s.n && s.p[s.n - 1] != '\n');
 }
 
 // --- Capitals ---
@@ -127,23 +138,9 @@ static uint64_t sum_chains(arena *a, const heading_list *heads) {
     return sum;
 }
 
-static const uint32_t *mark_lines(const corpus_parts *p, uint32_t *ret) {
-    uint32_t line = 0;
-    for (size_t at = LINES_EACH, i = 0; at < p->folded.n; at += LINES_EACH, i++) {
-        uint32_t before = line;
-        while (line < p->n_lines && p->starts[line + 1] <= at) line++;
-        ret[i] = line;
-        if (stop_after(p->stop, line - before + 1)) break;
-    }
-    return ret;
-}
-
-static void place_heads(const corpus_parts *p, head_span *spans, corpus_head *heads) {
+static void keep_heads(const corpus_parts *p, corpus_head *heads) {
     for (size_t i = 0; i < p->heads.n; i++) {
         const heading *h = &p->heads.p[i];
-        uint32_t end = h->last < p->n_lines ? p->starts[h->last + 1] : p->starts[p->n_lines];
-        if (end > p->folded.n) end = (uint32_t)p->folded.n;
-        spans[i] = (head_span){.first = p->starts[h->first], .body = end};
         heads[i] = (corpus_head){.at = h->at, .n = h->n, .parent = h->parent, .html = h->html};
     }
 }
@@ -183,12 +180,13 @@ static dep_status pack(const corpus_parts *p, slabs *to, corpus_file *f, dep_err
     if (!block) return err_set(err, DEP_ERR_NOMEM, "out of memory");
     f->n_path = (uint32_t)p->path.n;
     f->n_lines = p->n_lines;
-    if (marks) f->lines_before = mark_lines(p, (uint32_t *)block);
+    if (marks) f->lines_before = memcpy(block, p->lines_before, marks);
     block += marks;
     f->spans = (head_span *)block;
     f->heads = (corpus_head *)(block + spans);
     f->n_heads = (uint32_t)p->heads.n;
-    place_heads(p, (head_span *)block, (corpus_head *)(block + spans));
+    if (spans) memcpy(block, p->spans, spans);
+    keep_heads(p, (corpus_head *)(block + spans));
     block += spans + heads;
     char *own = block + patches + bits + lines;
     if (p->bare) {
@@ -228,8 +226,8 @@ void corpus_prepare(arena *turn, str path, str text, bool bare, stop_sign *stop,
     p->folded = utf8_fold_pieces(turn, text, bare ? NULL : &p->pieces, stop);
     p->capitals = p->folded.p != text.p;
     look_at_pieces(p);
-    p->starts = find_lines(turn, p->folded, stop, &p->n_lines);
     headings_find(turn, path, text, stop, &p->heads);
+    find_lines(turn, p);
     p->chain_bytes = sum_chains(turn, &p->heads);
 }
 
@@ -347,15 +345,10 @@ str corpus_original(arena *a, const corpus_file *f, uint32_t at, uint32_t number
     return rest;
 }
 
-// In runs so short that a byte holds the count: many at a time then.
 static uint32_t count_lines(const char *p, size_t n) {
     uint32_t sum = 0;
-    for (size_t from = 0; from < n; from += 255) {
-        uint8_t some = 0;
-        size_t to = from + 255 < n ? from + 255 : n;
-        for (size_t i = from; i < to; i++) some += p[i] == '\n';
-        sum += some;
-    }
+    for (size_t at = 0; at < n; at += BYTES)
+        sum += (uint32_t)__builtin_popcountll(bytes_equal_of(p + at, n - at, '\n'));
     return sum;
 }
 

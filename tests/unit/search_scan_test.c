@@ -330,6 +330,58 @@ static void test_search_scan__lines_and_text_come_back_as_they_were(void **state
     }
 }
 
+// --- Lines and headings ---
+
+static str random_document(arena *a, rng *r) {
+    buf b = buf_new(a, 20000);
+    for (uint32_t lines = next(r, 300); lines; lines--) {
+        uint32_t kind = next(r, 12);
+        if (kind == 0) buf_add(&b, S("# Gro\u00DFe Stra\u00DFe"));
+        if (kind == 1) buf_add(&b, S("\nTitle\n====="));
+        if (kind == 2) buf_add(&b, S("<h2>a</h2> <h3>b</h3>"));
+        if (kind > 2)
+            for (uint32_t n = next(r, 140); n; n--) buf_addc(&b, (char)('a' + next(r, 20)));
+        if (lines > 1 || next(r, 2)) buf_addc(&b, '\n');
+    }
+    return buf_str(&b);
+}
+
+static uint32_t start_of(str text, uint32_t line) {
+    size_t at = 0;
+    for (; line; line--) {
+        const char *lf = memchr(text.p + at, '\n', text.n - at);
+        if (!lf) return (uint32_t)text.n;
+        at = (size_t)(lf - text.p) + 1;
+    }
+    return (uint32_t)at;
+}
+
+static void test_search_scan__headings_are_placed_in_the_folded_text(void **state) {
+    (void)state;
+    rng r = {7};
+    for (int round = 0; round < 300; round++) {
+        arena *a = arena_new();
+        str text = random_document(a, &r), path = round % 2 ? S("a.md") : S("a.html");
+        heading_list heads = {0};
+        corpus_parts parts;
+        headings_find(a, path, text, NULL, &heads);
+        corpus_prepare(a, path, text, false, NULL, &parts);
+        assert_int_equal(parts.heads.n, heads.n);
+        for (size_t i = 0; i < heads.n; i++) {
+            assert_int_equal(parts.spans[i].first, start_of(parts.folded, heads.p[i].first));
+            assert_int_equal(parts.spans[i].body, start_of(parts.folded, heads.p[i].last + 1));
+        }
+        size_t feeds = 0;
+        for (size_t i = 0; i < parts.folded.n; i++) {
+            if (i && i % LINES_EACH == 0) assert_int_equal(parts.lines_before[i / LINES_EACH - 1], feeds);
+            feeds += parts.folded.p[i] == '\n';
+        }
+        bool open = parts.folded.n && parts.folded.p[parts.folded.n - 1] != '\n';
+        assert_int_equal(parts.n_lines, feeds + open);
+        arena_free(a);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_search_scan__every_variant_counts_as_the_naive_scanner),
@@ -337,6 +389,7 @@ int main(void) {
         cmocka_unit_test(test_search_scan__the_best_variant_is_one_that_there_is),
         cmocka_unit_test(test_search_scan__places_without_number_are_all_found),
         cmocka_unit_test(test_search_scan__lines_and_text_come_back_as_they_were),
+        cmocka_unit_test(test_search_scan__headings_are_placed_in_the_folded_text),
     };
     return cmocka_run_group_tests_name("search_scan", tests, nullptr, nullptr);
 }

@@ -1,0 +1,35 @@
+// bytes: sixty-four bytes at a time, a bit for each.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
+enum : size_t { BYTES = 64 };
+
+// Which of p's sixty-four bytes are c.
+static inline uint64_t bytes_equal(const char *p, char c) {
+    uint64_t mask = 0;
+#if defined(__x86_64__)
+    const __m128i all = _mm_set1_epi8(c);
+    for (int i = 0; i < 4; i++) {
+        __m128i v = _mm_loadu_si128((const __m128i *)(p + i * 16));
+        mask |= (uint64_t)(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(v, all)) << (i * 16);
+    }
+#else
+    for (int i = 0; i < 64; i++) mask |= (uint64_t)(p[i] == c) << i;
+#endif
+    return mask;
+}
+
+// The same of n bytes, at most sixty-four; no more are read.
+static inline uint64_t bytes_equal_of(const char *p, size_t n, char c) {
+    if (n >= BYTES) return bytes_equal(p, c);
+    char part[BYTES] = {0};
+    memcpy(part, p, n);
+    uint64_t within = ((uint64_t)1 << n) - 1;
+    return bytes_equal(part, c) & within;
+}
