@@ -21,74 +21,103 @@ static bool reserve(ahead *all, uint32_t source, size_t n) {
 }
 
 typedef struct {
-    size_t candidate;
-    int fd;
-} opened;
+    size_t candidate[FETCH_FILES];
+    int fd[FETCH_FILES];
+    size_t n;
+} batch;
 
-// Opens some of [*from, to), and moves *from on.
-static size_t open_some(ahead *all, fetcher *x, size_t *from, size_t to, opened some[FETCH_FILES]) {
-    loader *l = all->l;
-    size_t n = 0;
-    bool asks = x->waited;
-    for (; *from < to && x->n_open < FETCH_FILES; ++*from) {
-        const candidate *cand = &l->candidates.p[*from];
-        fetched *f = &l->fetched[*from];
-        if (cand->known || atomic_load(&all->spent[cand->sources.p[0]]) > all->share) continue;
-        int fd = fetch_open(x, cand, f);
-        if (fd < 0 && f->state == FETCH_NOT_YET) break; // too many are open
-        if (fd < 0) continue;
-        size_t size = f->sig.size > 0 ? (size_t)f->sig.size : 0;
-        if (!reserve(all, cand->sources.p[0], size < x->rules->max_file ? size : x->rules->max_file))
-            continue;
-        if (asks) fetch_ahead(x, fd, f);
-        some[n++] = (opened){*from, fd};
-    }
-    return n;
+// Of one worker.
+typedef struct {
+    ahead *all;
+    fetcher *x;
+    size_t from, to; // of the candidates that it has taken and not opened yet
+    batch batches[2];
+} reading;
+
+static bool take_more(reading *r) {
+    ahead *all = r->all;
+    size_t n = all->l->candidates.n;
+    if (r->from < r->to) return true;
+    if (atomic_load(&all->next) >= n) return false;
+    r->from = atomic_fetch_add(&all->next, FETCH_FILES);
+    r->to = r->from + FETCH_FILES < n ? r->from + FETCH_FILES : n;
+    return r->from < r->to;
 }
 
-static dep_status read_some(ahead *all, fetcher *x, const opened *some, size_t n, dep_err *err) {
-    loader *l = all->l;
-    size_t shown = n ? some[0].candidate : 0, held = 0;
-    for (size_t i = 0; i < n; i++) {
-        size_t at = some[i].candidate;
+// Opens the next files. False: there are none, or it was stopped.
+static bool open_some(reading *r, unsigned number) {
+    loader *l = r->all->l;
+    fetcher *x = r->x;
+    batch *b = &r->batches[number];
+    bool ahead = x->waited;
+    b->n = 0;
+    if (stop_after(x->stop, FETCH_FILES * STOP_ITEM) || !take_more(r)) return false;
+    for (; r->from < r->to; r->from++) {
+        const candidate *cand = &l->candidates.p[r->from];
+        uint32_t source = cand->sources.p[0];
+        fetched *f = &l->fetched[r->from];
+        if (cand->known || atomic_load(&r->all->spent[source]) > r->all->share) continue;
+        int fd = fetch_open(x, number, false, cand, f);
+        // Too many are open: those at hand are read first, or the loader tries again.
+        if (fd < 0 && f->state == FETCH_NOT_YET && x->open[0].n + x->open[1].n) break;
+        if (fd < 0) continue;
+        size_t size = f->sig.size > 0 ? (size_t)f->sig.size : 0;
+        if (!reserve(r->all, source, size < x->rules->max_file ? size : x->rules->max_file)) continue;
+        if (ahead) fetch_ahead(x, fd, f);
+        b->candidate[b->n] = r->from;
+        b->fd[b->n++] = fd;
+    }
+    return true;
+}
+
+static dep_status read_batch(reading *r, unsigned number, dep_err *err) {
+    loader *l = r->all->l;
+    fetcher *x = r->x;
+    batch *b = &r->batches[number];
+    bool ahead = x->waited;
+    size_t shown = b->n ? b->candidate[0] : 0, held = 0;
+    for (size_t i = 0; i < b->n && !stop_said(x->stop); i++) {
+        size_t at = b->candidate[i];
         fetched *f = &l->fetched[at];
-        TRY(fetch_text(x, &l->candidates.p[at], some[i].fd, f, err));
+        TRY(fetch_text(x, &l->candidates.p[at], b->fd[i], f, err));
+        // The first one that had to be waited for: the others are asked for.
+        for (size_t k = i + 1; x->waited && !ahead && k < b->n; k++)
+            fetch_ahead(x, b->fd[k], &l->fetched[b->candidate[k]]);
+        ahead = x->waited;
         size_t folded = f->file.folded.n, bytes = f->file.bytes;
-        if (folded > bytes) atomic_fetch_add(&all->spent[l->candidates.p[at].sources.p[0]], folded - bytes);
+        if (folded > bytes)
+            atomic_fetch_add(&r->all->spent[l->candidates.p[at].sources.p[0]], folded - bytes);
         held += folded;
         // When it is stopped, those before are shown.
-        if (held < SHOW_BYTES && i + 1 < n && !stop_said(x->stop)) continue;
+        if (held < SHOW_BYTES && i + 1 < b->n && !stop_said(x->stop)) continue;
         TRY(loader_show(l, x, shown, at + 1, err));
         shown = at + 1;
         held = 0;
-        if (stop_said(x->stop)) break;
     }
+    fetch_close(x, number);
     return DEP_OK;
 }
 
-static dep_status read_caught(ahead *all, fetcher *x, dep_err *err) {
-    ARENA_CATCH(x->turn, err);
-    loader *l = all->l;
-    while (!stop_said(x->stop)) {
-        size_t from = atomic_fetch_add(&all->next, FETCH_FILES), to = from + FETCH_FILES;
-        if (from >= l->candidates.n) break;
-        if (to > l->candidates.n) to = l->candidates.n;
-        while (from < to && !stop_said(x->stop)) {
-            opened some[FETCH_FILES];
-            size_t n = open_some(all, x, &from, to, some);
-            TRY(read_some(all, x, some, n, err));
-            fetch_close(x);
-            (void)stop_after(x->stop, FETCH_FILES * STOP_ITEM);
-        }
+// Once files have had to be waited for, the next ones are opened and asked for before those at hand are read.
+static dep_status read_caught(reading *r, dep_err *err) {
+    ARENA_CATCH(r->x->turn, err);
+    unsigned now = 0;
+    for (bool waiting = false;; now = !now) {
+        bool more = open_some(r, now);
+        if (waiting) TRY(read_batch(r, !now, err));
+        if (!more) return DEP_OK;
+        waiting = r->x->waited;
+        if (!waiting) TRY(read_batch(r, now, err));
     }
-    return DEP_OK;
 }
 
 static dep_status job(void *ctx, size_t worker, size_t i, dep_err *err) {
     (void)i;
     ahead *all = ctx;
-    dep_status status = read_caught(all, &all->l->fetchers[worker], err);
-    fetch_close(&all->l->fetchers[worker]);
+    reading r = {.all = all, .x = &all->l->fetchers[worker]};
+    dep_status status = read_caught(&r, err);
+    fetch_close(r.x, 0);
+    fetch_close(r.x, 1);
     return status;
 }
 

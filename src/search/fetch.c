@@ -13,12 +13,19 @@ enum : size_t { TURN_BYTES = (size_t)256 << 10 }; // after which the memory of t
 // Of every so many bytes a part is counted: enough to tell rare pairs from common ones.
 enum { SAMPLE_EACH = 1024, SAMPLE = 128 };
 
+static void say(const fetcher *x, fetched *f, bool of_text, bool loses, str reason) {
+    remark **end = &f->said;
+    while (*end) end = &(*end)->next;
+    *end = NEW(x->keep, remark);
+    **end = (remark){.reason = str_dup(x->keep, reason), .loses = loses, .of_text = of_text};
+}
+
 static void cut(const fetcher *x, fetched *f, bool loses, str reason) {
-    vec_push(x->keep, &f->cuts, (remark){str_dup(x->keep, reason), loses});
+    say(x, f, false, loses, reason);
 }
 
 static void note(const fetcher *x, fetched *f, bool loses, str reason) {
-    vec_push(x->keep, &f->notes, (remark){str_dup(x->keep, reason), loses});
+    say(x, f, true, loses, reason);
 }
 
 static const char *system_text(int os) {
@@ -86,7 +93,7 @@ static dep_status open_beside(fetcher *x, str path, int *fd, struct stat *st, de
     return file_open_at(x->dir_fd, str_sub(path, slash + 1, path.n), FILE_NO_LINKS, fd, st, err);
 }
 
-int fetch_open(fetcher *x, const candidate *cand, fetched *ret) {
+int fetch_open(fetcher *x, unsigned batch, bool alone, const candidate *cand, fetched *ret) {
     int fd = -1;
     dep_err err = {0};
     struct stat st;
@@ -96,13 +103,13 @@ int fetch_open(fetcher *x, const candidate *cand, fetched *ret) {
         ret->linked = true;
         status = file_open_at(x->rules->space->root, cand->path, FILE_LINKS_INSIDE, &fd, &st, &err);
     }
-    if (status != DEP_OK && x->n_open && (err.os == EMFILE || err.os == ENFILE)) return -1;
+    if (status != DEP_OK && !alone && (err.os == EMFILE || err.os == ENFILE)) return -1;
     ret->state = FETCH_NOTHING;
     if (status != DEP_OK) {
         cut_failed(x, cand, ret, status, err.os);
         return -1;
     }
-    x->open[x->n_open++] = fd;
+    x->open[batch].fds[x->open[batch].n++] = fd;
     if (!allowed(x, cand, fd, ret, &st)) return -1;
     int64_t changed = (int64_t)st.st_ctim.tv_sec * 1000 + st.st_ctim.tv_nsec / 1000000;
     ret->sig = sig_of(&st);
@@ -118,12 +125,14 @@ void fetch_ahead(const fetcher *x, int fd, const fetched *f) {
         (void)posix_fadvise(fd, 0, f->sig.size < most ? f->sig.size : most, POSIX_FADV_WILLNEED);
 }
 
-void fetch_close(fetcher *x) {
-    while (x->n_open) close(x->open[--x->n_open]);
+void fetch_close(fetcher *x, unsigned batch) {
+    open_files *o = &x->open[batch];
+    while (o->n) close(o->fds[--o->n]);
 }
 
 void fetch_end(fetcher *x) {
-    fetch_close(x);
+    fetch_close(x, 0);
+    fetch_close(x, 1);
     if (x->dir_fd >= 0) close(x->dir_fd);
     x->dir_fd = -1;
 }

@@ -13,10 +13,13 @@ typedef struct {
     bool later;                // did not fit its source's share of the budget
 } candidate;
 
-typedef struct {
+typedef struct remark remark;
+struct remark {
+    remark *next;
     str reason;
     bool loses;
-} remark;
+    bool of_text; // else of the way to the file
+};
 
 typedef enum {
     FETCH_NOT_YET, // also when it was stopped, or did not fit
@@ -30,7 +33,7 @@ typedef struct {
     file_sig sig;                         // as it was opened; not known: it was not
     bool linked, several, fresh, refused; // as in corpus_track
     bool unread;                          // what its text would say is not known
-    VEC(remark) cuts, notes;              // of the way to the file, and of its text
+    remark *said;                         // what is to be said
     corpus_file file;                     // with a text; without names
 } fetched;
 
@@ -44,7 +47,12 @@ typedef struct {
     pthread_mutex_t *judging; // space->refuse is asked by one thread at a time
 } fetch_rules;
 
-enum { FETCH_FILES = 32 }; // that one fetcher has open at a time
+enum { FETCH_FILES = 32 }; // of a batch; one fetcher has two of them open at most
+
+typedef struct {
+    int fds[FETCH_FILES];
+    size_t n;
+} open_files;
 
 typedef struct {
     const fetch_rules *rules;
@@ -55,18 +63,18 @@ typedef struct {
     uint32_t *pairs; // 65536, how often each pair of bytes was seen in parts of the texts; NULL: not counted
     size_t counted;  // bytes of those texts
     bool waited;     // for a file that was not in memory
-    int open[FETCH_FILES];
-    size_t n_open;
+    open_files open[2];
     str dir;    // of the last file, and a descriptor of it: most files lie beside the one before
     int dir_fd; // -1: none
 } fetcher;
 
-// Opens and judges. Returns a descriptor, which stays open until fetch_close, or -1: then *ret says why, or
-// it is still FETCH_NOT_YET because there are too many open files.
-int fetch_open(fetcher *x, const candidate *cand, fetched *ret);
+// Opens and judges. Returns a descriptor, one of open[batch], which has room for it, or -1: then *ret says
+// why, or it is still FETCH_NOT_YET because there are too many open files. alone: no other fetcher of the
+// load has any, so that this is a reason.
+int fetch_open(fetcher *x, unsigned batch, bool alone, const candidate *cand, fetched *ret);
 void fetch_ahead(const fetcher *x, int fd, const fetched *f); // it will be read soon
 // Reads what was opened. Under ARENA_CATCH of both arenas. Errors: no memory.
 [[nodiscard]] dep_status fetch_text(fetcher *x, const candidate *cand, int fd, fetched *ret, dep_err *err);
-void fetch_close(fetcher *x);      // the files
-void fetch_end(fetcher *x);        // and the directory
+void fetch_close(fetcher *x, unsigned batch);
+void fetch_end(fetcher *x);        // everything that is open
 str size_text(arena *a, size_t n); // "16 MiB", or bytes where it is not round

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 
 // For each source that has the file, so that it is said whichever of them a query asks.
-static void cut(loader *l, const candidate *cand, remark what) {
+static void cut(loader *l, const candidate *cand, str reason, bool loses) {
     arena *a = l->names;
-    cut_item item = {.reason = str_dup(a, what.reason), .path = cand->path, .loses = what.loses};
+    cut_item item = {.reason = str_dup(a, reason), .path = cand->path, .loses = loses};
     for (vec_each(uint32_t, source, &cand->sources)) {
         item.source = *source;
         vec_push(a, &l->cuts, item);
@@ -19,14 +19,14 @@ static void cut(loader *l, const candidate *cand, remark what) {
 }
 
 // The same, of what the file itself holds: said again when its text is taken over.
-static void note(loader *l, const candidate *cand, corpus_track *track, remark what) {
-    cut_item item = {.reason = str_dup(l->names, what.reason), .loses = what.loses};
+static void note(loader *l, const candidate *cand, corpus_track *track, str reason, bool loses) {
+    cut_item item = {.reason = str_dup(l->names, reason), .loses = loses};
     vec_push(l->names, &track->notes, item);
-    cut(l, cand, what);
+    cut(l, cand, reason, loses);
 }
 
 static void note_again(loader *l, const candidate *cand, corpus_track *track, const cut_items *notes) {
-    for (vec_each(const cut_item, n, notes)) note(l, cand, track, (remark){n->reason, n->loses});
+    for (vec_each(const cut_item, n, notes)) note(l, cand, track, n->reason, n->loses);
 }
 
 // --- Which files ---
@@ -199,7 +199,7 @@ static dep_status fetch_now(loader *l, size_t i, int fd, dep_err *err) {
 
 static dep_status open_now(loader *l, size_t i, int *fd, dep_err *err) {
     ARENA_CATCH(l->fetchers->keep, err);
-    *fd = fetch_open(l->fetchers, &l->candidates.p[i], &l->fetched[i]);
+    *fd = fetch_open(l->fetchers, 0, true, &l->candidates.p[i], &l->fetched[i]);
     return DEP_OK;
 }
 
@@ -221,14 +221,21 @@ static void take_over(loader *l, size_t i, slot *s, size_t cost) {
     spend(l, cost);
 }
 
+static void say(loader *l, size_t i) {
+    const candidate *cand = &l->candidates.p[i];
+    for (const remark *r = l->fetched[i].said; r; r = r->next) {
+        if (r->of_text)
+            note(l, cand, &l->tracks[i], r->reason, r->loses);
+        else
+            cut(l, cand, r->reason, r->loses);
+    }
+}
+
 // What was fetched, as a file of the corpus.
 static void take_in(loader *l, size_t i, slot *s, size_t cost) {
-    const candidate *cand = &l->candidates.p[i];
     const fetched *f = &l->fetched[i];
-    corpus_track *track = &l->tracks[i];
-    for (vec_each(const remark, r, &f->cuts)) cut(l, cand, *r);
-    for (vec_each(const remark, r, &f->notes)) note(l, cand, track, *r);
-    if (f->unread) track->sig = (file_sig){0};
+    say(l, i);
+    if (f->unread) l->tracks[i].sig = (file_sig){0};
     if (f->state == FETCH_TEXT) add_file(l, i, s, &f->file, &cost);
     spend(l, cost);
 }
@@ -280,8 +287,8 @@ dep_status loader_load(loader *l, size_t i, bool whole, bool *fits, dep_err *err
     if (cand->known || f->sig.ino)
         status = load_opened(l, i, fd, whole, fits, err);
     else
-        for (vec_each(const remark, r, &f->cuts)) cut(l, cand, *r);
-    fetch_close(l->fetchers);
+        say(l, i);
+    fetch_close(l->fetchers, 0);
     return status;
 }
 
@@ -325,14 +332,13 @@ dep_status loader_load_all(loader *l, dep_err *err) {
     TRY(load_ahead(l, err));
     if (crew_stopped(l->crew)) l->stop.said = true;
     TRY(load_shares(l, max_bytes / l->space->n_sources, err));
-    remark over = {
-        str_fmt(l->scratch, "not read: budget of " STR_FMT, STR_ARG(size_text(l->scratch, max_bytes))), true};
+    str over = str_fmt(l->scratch, "not read: budget of " STR_FMT, STR_ARG(size_text(l->scratch, max_bytes)));
     for (size_t i = 0; i < l->candidates.n && !stop_asked(l); i++) {
         bool fits;
         if (!l->candidates.p[i].later) continue;
         TRY(loader_load(l, i, true, &fits, err));
         if (fits) continue;
-        cut(l, &l->candidates.p[i], over);
+        cut(l, &l->candidates.p[i], over, true);
         l->left_out++;
     }
     return DEP_OK;

@@ -3,6 +3,7 @@
 #include "search/search_int.h"
 #include "support/dir_fixture.h"
 #include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static const char *const words[] = {"refund", "refunds", "paid", "within", "seven", "days",
@@ -167,6 +168,65 @@ static void test_search_direct__what_changes_meanwhile_is_read_anew(void **state
     }
 }
 
+// So many files that most are read by several threads, before it is known what fits. As if one after the
+// other had been read: each source's share first, then what is left, in order.
+static void test_search_direct__what_fits_is_decided_in_order(void **state) {
+    dir_fixture *f = *state;
+    enum { FILES = 300, SIZE = 1000 };
+    static const str globs[] = {S_INIT("a/*"), S_INIT("b/*")};
+    search_source sources[] = {{.name = S("A"), .include = &globs[0], .n_include = 1},
+                               {.name = S("B"), .include = &globs[1], .n_include = 1}};
+    search_space space = {.root = f->dir, .sources = sources, .n_sources = 2};
+    char name[32], text[SIZE + 1];
+    memset(text, 'x', SIZE);
+    memcpy(text, "refund\n", 7);
+    for (int i = 0; i < FILES; i++) {
+        snprintf(name, sizeof name, "%c/%03d.md", i < FILES / 3 ? 'a' : 'b', i);
+        temp_write(f->path, name, str_n(text, SIZE));
+    }
+    search_query q = {.query = S("refund"), .limit = 1000};
+    for (size_t fit = FILES - 100; fit <= FILES + 1; fit += fit < FILES - 2 ? 49 : 1) {
+        for (size_t less = 0; less < 2; less++) {
+            space.max_bytes = fit * SIZE - less;
+            size_t want = fit - less < FILES ? fit - less : FILES;
+            search_result r = ask_directly(f->a, &space, &q);
+            assert_int_equal(r.hits.n, want);
+            assert_int_equal(r.totals.at_least, want < FILES);
+            // The last ones are those that do not fit.
+            snprintf(name, sizeof name, "b/%03zu.md", want - 1);
+            assert_text(r.hits.p[want - 1].path, name);
+            assert_same(f, &space, &q);
+        }
+    }
+}
+
+static void test_search_direct__few_descriptors_are_enough(void **state) {
+    dir_fixture *f = *state;
+    uint32_t seed = 9;
+    char name[32];
+    for (int i = 0; i < 200; i++) {
+        snprintf(name, sizeof name, "%03d.md", i);
+        temp_write(f->path, name, random_text(f->a, &seed, 60));
+    }
+    search_source source;
+    search_space space = whole(f, &source);
+    search_query q = {.query = S("refund parcel"), .limit = 20};
+    search_result all = ask_directly(f->a, &space, &q);
+    str want = as_json(f->a, &all);
+    // As many as are open now, and a few more.
+    struct rlimit was, few;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+    int next = dup(f->dir);
+    close(next);
+    for (int more = 3; more < 12; more += 4) {
+        few = (struct rlimit){.rlim_cur = (rlim_t)(next + more), .rlim_max = was.rlim_max};
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+        search_result r = ask_directly(f->a, &space, &q);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+        assert_true(str_eq(as_json(f->a, &r), want));
+    }
+}
+
 static bool always(void *ctx) {
     (void)ctx;
     return true;
@@ -236,6 +296,7 @@ static void test_search_direct__it_may_be_stopped_at_any_time(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(it_answers_as_a_kept_corpus),         TEST(several_sources_and_names),
+        TEST(what_fits_is_decided_in_order),       TEST(few_descriptors_are_enough),
         TEST(what_changes_meanwhile_is_read_anew), TEST(it_is_cancelled_and_says_what_is_wrong),
         TEST(it_may_be_stopped_at_any_time),
     };
