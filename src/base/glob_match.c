@@ -25,11 +25,18 @@ static bool match_op(const glob_op *op, str s, size_t *i) {
     return op->kind == OP_ANY || in_set(op, cp == UTF8_BAD ? 0xFFFD : cp);
 }
 
+// What most patterns end with, a star and perhaps text behind it, needs no tries.
+static bool ends_quickly(const glob_part *part, size_t star) {
+    return star + 1 == part->n || (star + 2 == part->n && part->ops[star + 1].kind == OP_TEXT);
+}
+
 static bool match_part(const glob_part *part, str s) {
     if (s.n && s.p[0] == '.' && !part->hidden) return false;
     size_t i = 0, op = 0, star = SIZE_MAX, star_at = 0;
     while (op < part->n || i < s.n) {
         if (op < part->n && part->ops[op].kind == OP_STAR) {
+            if (ends_quickly(part, op))
+                return op + 1 == part->n || str_ends(str_sub(s, i, s.n), part->ops[op + 1].text);
             // The text before this star is matched as early as it can be, so no earlier star needs another
             // try.
             star = op++;

@@ -373,6 +373,25 @@ static void take_entry(walker *w, const place *in, const dir_entry *e, size_t de
     }
 }
 
+// A directory's name, as it stands in the paths of what is below it.
+static int by_paths(const void *a, const void *b) {
+    const dir_entry *x = a, *y = b;
+    size_t least = x->name.n < y->name.n ? x->name.n : y->name.n;
+    int order = memcmp(x->name.p, y->name.p, least);
+    if (order) return order;
+    // The byte after the shorter one, where a directory has a slash.
+    unsigned char after_x = x->name.n > least ? (unsigned char)x->name.p[least] : x->type == DT_DIR ? '/' : 0,
+                  after_y = y->name.n > least ? (unsigned char)y->name.p[least] : y->type == DT_DIR ? '/' : 0;
+    return (after_x > after_y) - (after_x < after_y);
+}
+
+// So that files mostly come in the order of their paths.
+static void order_as_paths(walker *w, dir_entries *e) {
+    bool sorted = true;
+    for (size_t i = 1; i < e->n && sorted; i++) sorted = by_paths(&e->p[i - 1], &e->p[i]) <= 0;
+    if (!sorted) e->p = sort_until(w->a, e->p, e->n, sizeof *e->p, by_paths, &w->asks);
+}
+
 // Recursion is bounded by limits.depth. NOLINTNEXTLINE(misc-no-recursion)
 static void walk_place(walker *w, str path, const bool *active, bool parent_linked, size_t depth) {
     if (depth > w->limits->depth) {
@@ -382,6 +401,7 @@ static void walk_place(walker *w, str path, const bool *active, bool parent_link
     place p = {.path = path, .active = active};
     dir_entries entries = {0};
     if (!list_place(w, &p, parent_linked, &entries)) return;
+    order_as_paths(w, &entries);
     for (vec_each(dir_entry, e, &entries)) {
         if (should_stop(w)) break;
         w->entries++;
@@ -492,8 +512,14 @@ static int by_path(const void *a, const void *b) {
 }
 
 static void sort_files(walker *w, walk_file *files, size_t n) {
-    walk_file *sorted = sort_until(w->a, files, n, sizeof *files, by_path, &w->asks);
-    if (sorted != files) memcpy(files, sorted, n * sizeof *files);
+    bool sorted = true;
+    for (size_t i = 1; i < n && sorted; i++) {
+        sorted = by_path(&files[i - 1], &files[i]) <= 0;
+        if (stop_after(&w->asks, STOP_ITEM)) return;
+    }
+    if (sorted) return;
+    walk_file *now = sort_until(w->a, files, n, sizeof *files, by_path, &w->asks);
+    if (now != files) memcpy(files, now, n * sizeof *files);
 }
 
 static dep_status walk_source(walker *w, const search_source *s, dep_err *err) {
