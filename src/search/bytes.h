@@ -25,11 +25,14 @@ static inline uint64_t bytes_equal(const char *p, char c) {
     return mask;
 }
 
-// The same of n bytes, at most sixty-four; no more are read.
-static inline uint64_t bytes_equal_of(const char *p, size_t n, char c) {
-    if (n >= BYTES) return bytes_equal(p, c);
+// The same of n bytes, less than sixty-four: no more are read. Out of line, because it is seldom needed.
+[[gnu::noinline, maybe_unused]] static uint64_t bytes_equal_tail(const char *p, size_t n, char c) {
     char part[BYTES] = {0};
     memcpy(part, p, n);
-    uint64_t within = ((uint64_t)1 << n) - 1;
-    return bytes_equal(part, c) & within;
+    return bytes_equal(part, c) & (((uint64_t)1 << n) - 1);
+}
+
+// Of n bytes, or of the first sixty-four.
+static inline uint64_t bytes_equal_of(const char *p, size_t n, char c) {
+    return n >= BYTES ? bytes_equal(p, c) : bytes_equal_tail(p, n, c);
 }

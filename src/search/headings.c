@@ -43,8 +43,8 @@ typedef struct {
     heading_list *out;
     stop_sign *stop;
     uint32_t open[HEADING_LEVELS + 1]; // number of the last heading of each level, 0: none
-    // Line feeds of the bytes at hand, from `block` on.
-    size_t block;
+    // Line feeds of the bytes from `block` on, without those before `next`.
+    size_t block, next;
     uint64_t feeds;
     bool looked;
 } reader;
@@ -61,27 +61,32 @@ static void look_at_block(reader *r, size_t block) {
     r->looked = true;
 }
 
-// The first line feed from pos on, or the end of the text.
-static size_t line_end(reader *r, size_t pos) {
-    if (!r->looked || pos < r->block || pos - r->block >= BYTES) look_at_block(r, pos / BYTES * BYTES);
-    uint64_t feeds = r->feeds & UINT64_MAX << (pos - r->block);
-    while (!feeds) {
+// The first line feed from pos on that is not in the block at hand, or the end of the text.
+static size_t later_line_end(reader *r, size_t pos) {
+    if (!r->looked || pos != r->next || pos - r->block >= BYTES) {
+        look_at_block(r, pos / BYTES * BYTES);
+        r->feeds &= UINT64_MAX << (pos - r->block);
+    }
+    while (!r->feeds) {
         if (r->text.n - r->block <= BYTES) return r->text.n;
         look_at_block(r, r->block + BYTES);
-        feeds = r->feeds;
     }
-    return r->block + (size_t)__builtin_ctzll(feeds);
+    return r->block + (size_t)__builtin_ctzll(r->feeds);
 }
 
 // The next line; false at the end, or when it is stopped.
-static bool next_line(reader *r, size_t *pos, uint32_t *index, line *ret) {
+static inline bool next_line(reader *r, size_t *pos, uint32_t *index, line *ret) {
     enum { WORK = 32 };
     if (*pos >= r->text.n || stop_said(r->stop)) return false;
-    str s = str_sub(r->text, *pos, line_end(r, *pos));
-    *ret = (line){.s = s, .at = (uint32_t)*pos, .index = (*index)++};
-    *pos += s.n + 1;
-    (void)stop_after(r->stop, s.n + WORK);
-    if (s.n && s.p[s.n - 1] == '\r') ret->s.n--;
+    // Lines are mostly asked for one after the other: the feeds of those before are gone.
+    bool here = r->looked && *pos == r->next && r->feeds;
+    size_t end = here ? r->block + (size_t)__builtin_ctzll(r->feeds) : later_line_end(r, *pos);
+    r->feeds &= r->feeds - 1;
+    r->next = end + 1;
+    *ret = (line){.s = {r->text.p + *pos, end - *pos}, .at = (uint32_t)*pos, .index = (*index)++};
+    *pos = end + 1;
+    (void)stop_after(r->stop, ret->s.n + WORK);
+    if (ret->s.n && r->text.p[end - 1] == '\r') ret->s.n--;
     return true;
 }
 

@@ -380,8 +380,12 @@ static int by_paths(const void *a, const void *b) {
     int order = memcmp(x->name.p, y->name.p, least);
     if (order) return order;
     // The byte after the shorter one, where a directory has a slash.
-    unsigned char after_x = x->name.n > least ? (unsigned char)x->name.p[least] : x->type == DT_DIR ? '/' : 0,
-                  after_y = y->name.n > least ? (unsigned char)y->name.p[least] : y->type == DT_DIR ? '/' : 0;
+    unsigned char after_x = x->name.n > least   ? (unsigned char)x->name.p[least]
+                            : x->type == DT_DIR ? '/'
+                                                : 0,
+                  after_y = y->name.n > least   ? (unsigned char)y->name.p[least]
+                            : y->type == DT_DIR ? '/'
+                                                : 0;
     return (after_x > after_y) - (after_x < after_y);
 }
 
