@@ -1,7 +1,9 @@
-// thread: starting one, the same way everywhere.
+// thread: starting one, and waiting for one, the same way everywhere.
 #pragma once
 #include <pthread.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <time.h>
 
 // Starts run(ctx) on a thread that gets no signals: those are for the thread that a person talks to. stack:
 // bytes it needs, or 0 for the system's; a build with sanitizers takes more. The caller joins it. Returns 0
@@ -11,3 +13,7 @@
 // processors than the one that the caller is on, where there are any. Left to itself the kernel may put it
 // behind the caller, and move it only milliseconds later.
 [[nodiscard]] int thread_start_beside(pthread_t *ret, void *(*run)(void *ctx), void *ctx);
+
+// A condition whose waits end by a clock that nobody sets, and the moment in so many milliseconds by it.
+void thread_cond_init(pthread_cond_t *c);
+struct timespec thread_in_ms(int64_t ms);

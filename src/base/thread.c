@@ -55,3 +55,22 @@ int thread_start(pthread_t *ret, size_t stack, void *(*run)(void *ctx), void *ct
 int thread_start_beside(pthread_t *ret, void *(*run)(void *ctx), void *ctx) {
     return start(ret, 0, true, run, ctx);
 }
+
+// --- Waiting ---
+
+void thread_cond_init(pthread_cond_t *c) {
+    pthread_condattr_t mono;
+    pthread_condattr_init(&mono);
+    pthread_condattr_setclock(&mono, CLOCK_MONOTONIC);
+    pthread_cond_init(c, &mono);
+    pthread_condattr_destroy(&mono);
+}
+
+struct timespec thread_in_ms(int64_t ms) {
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    int64_t ns = at.tv_nsec + ms % 1000 * 1000000;
+    at.tv_sec += ms / 1000 + ns / 1000000000;
+    at.tv_nsec = ns % 1000000000;
+    return at;
+}

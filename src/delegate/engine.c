@@ -291,20 +291,12 @@ dep_status engine_run_queued(engine *e, arena *a, str id, const delegate_sink *s
 
 // --- Searches ------------------------------------------------------------------------------------
 
-static void in_a_moment(struct timespec *at, int64_t ms) {
-    clock_gettime(CLOCK_MONOTONIC, at);
-    int64_t ns = at->tv_nsec + ms * 1000000;
-    at->tv_sec += ns / 1000000000;
-    at->tv_nsec = ns % 1000000000;
-}
-
 bool engine_enter(void *p) {
     run *r = p;
     engine *e = r->e;
     with_lock(e);
     while (e->searching >= e->processors && !atomic_load(&r->task->stop)) {
-        struct timespec at;
-        in_a_moment(&at, WAIT_LOOK_MS);
+        struct timespec at = thread_in_ms(WAIT_LOOK_MS);
         pthread_cond_timedwait(&e->searched, &e->lock, &at);
         without_lock(e);
         (void)run_cancelled(r); // what a watcher wants is heard here too
@@ -347,8 +339,7 @@ bool engine_wait(engine *e, const str *ids, size_t n, bool any, int64_t timeout_
         bool enough = count == n || (any && count > 0);
         int64_t left = until - clock->mono_ms(clock->ctx);
         if (!enough && left > 0) {
-            struct timespec at;
-            in_a_moment(&at, left < WAIT_LOOK_MS ? left : WAIT_LOOK_MS);
+            struct timespec at = thread_in_ms(left < WAIT_LOOK_MS ? left : WAIT_LOOK_MS);
             pthread_cond_timedwait(&e->changed, &e->lock, &at);
             count = count_ended(e, ids, n, ended);
             enough = count == n || (any && count > 0);
@@ -422,14 +413,10 @@ static void raise_descriptors(void) {
 }
 
 static void make_locks(engine *e) {
-    pthread_condattr_t mono;
     pthread_mutex_init(&e->lock, NULL);
     pthread_mutex_init(&e->snapshots, NULL);
-    pthread_condattr_init(&mono);
-    pthread_condattr_setclock(&mono, CLOCK_MONOTONIC);
-    pthread_cond_init(&e->changed, &mono);
-    pthread_cond_init(&e->searched, &mono);
-    pthread_condattr_destroy(&mono);
+    thread_cond_init(&e->changed);
+    thread_cond_init(&e->searched);
 }
 
 static void stop_all(engine *e, const char *why) {
@@ -446,9 +433,8 @@ void engine_close(engine *e) {
     // Again and again: an order that was on its way comes after the first look, and nobody starts it any
     // more.
     for (bool more = true; more;) {
-        struct timespec at;
         stop_all(e, "stopped: the program ended");
-        in_a_moment(&at, WAIT_LOOK_MS);
+        struct timespec at = thread_in_ms(WAIT_LOOK_MS);
         with_lock(e);
         if (e->tasks) pthread_cond_timedwait(&e->changed, &e->lock, &at);
         more = e->tasks != NULL;

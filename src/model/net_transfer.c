@@ -2,6 +2,7 @@
 // bytes into memory of the transfer and wake the caller; they never touch an arena. Above NET_BUFFER_MAX
 // bytes that nobody has taken the transfer is paused.
 #include "model/net_int.h"
+#include <deputy/thread.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -164,11 +165,7 @@ net_transfer *net_transfer_new(model_net *n, str origin, str body) {
     t->curl = net_curl(n);
     t->refs = 1;
     pthread_mutex_init(&t->lock, NULL);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&t->moved, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    thread_cond_init(&t->moved);
     t->origin = copy(origin);
     t->body = copy(body);
     t->easy = t->curl->easy_init();
@@ -180,11 +177,7 @@ net_transfer *net_transfer_new(model_net *n, str origin, str body) {
 // --- The caller ------------------------------------------------------------------------------------------
 
 str net_wait(net_transfer *t, int ms, net_facts *facts) {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += ms % 1000 * 1000000L;
-    until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
+    struct timespec until = thread_in_ms(ms);
     pthread_mutex_lock(&t->lock);
     int late = 0;
     while (t->in_n == 0 && !t->facts.done && late == 0)

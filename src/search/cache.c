@@ -11,6 +11,7 @@
 #include "search/watch_int.h"
 #include <deputy/file.h>
 #include <deputy/sys.h>
+#include <deputy/thread.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -393,10 +394,7 @@ static dep_status refresh(search_cache *c, entry *e, const search_space *space, 
 // False: cancelled while another search had it.
 static bool wait_for(entry *e, const search_space *space) {
     for (;;) {
-        struct timespec at;
-        clock_gettime(CLOCK_MONOTONIC, &at);
-        at.tv_nsec += WAIT_MS * 1000000L;
-        if (at.tv_nsec >= 1000000000L) at.tv_sec++, at.tv_nsec -= 1000000000L;
+        struct timespec at = thread_in_ms(WAIT_MS);
         if (pthread_mutex_clocklock(&e->busy, CLOCK_MONOTONIC, &at) == 0) return true;
         if (space->cancelled && space->cancelled(space->ctx)) return false;
     }

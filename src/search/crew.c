@@ -100,13 +100,9 @@ crew *crew_new(arena *a, pool *p, size_t most, bool (*ask)(void *ctx), void *ctx
     c->pool = p;
     c->ask = ask;
     c->ask_ctx = ctx;
-    pthread_condattr_t mono;
     pthread_mutex_init(&c->lock, NULL);
-    pthread_condattr_init(&mono);
-    pthread_condattr_setclock(&mono, CLOCK_MONOTONIC);
     pthread_cond_init(&c->begin, NULL);
-    pthread_cond_init(&c->done, &mono);
-    pthread_condattr_destroy(&mono);
+    thread_cond_init(&c->done);
     arena_defer(a, end, c);
     arena_source source = pool_source(p);
     for (size_t i = 0; i < c->most; i++) {
@@ -149,10 +145,7 @@ bool crew_stopped(const crew *c) {
 static void wait_for_others(crew *c) {
     pthread_mutex_lock(&c->lock);
     while (c->running) {
-        struct timespec at;
-        clock_gettime(CLOCK_MONOTONIC, &at);
-        at.tv_nsec += ASK_MS * 1000000L;
-        if (at.tv_nsec >= 1000000000L) at.tv_sec++, at.tv_nsec -= 1000000000L;
+        struct timespec at = thread_in_ms(ASK_MS);
         if (pthread_cond_timedwait(&c->done, &c->lock, &at) == 0) continue;
         pthread_mutex_unlock(&c->lock);
         (void)crew_stops(c, 0);

@@ -71,11 +71,28 @@ static void test_base_thread__beside_the_caller_is_on_another_processor(void **s
     assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
 }
 
+static void test_base_thread__a_wait_ends_when_its_time_is_over(void **state) {
+    (void)state;
+    pthread_cond_t c;
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    thread_cond_init(&c);
+    pthread_mutex_lock(&lock);
+    struct timespec before = thread_in_ms(0), at = thread_in_ms(30), late = thread_in_ms(2999);
+    while (pthread_cond_timedwait(&c, &lock, &at) == 0) {}
+    pthread_mutex_unlock(&lock);
+    struct timespec now = thread_in_ms(0);
+    assert_true((now.tv_sec - before.tv_sec) * 1000000000 + now.tv_nsec - before.tv_nsec >= 30000000);
+    assert_true(late.tv_nsec >= 0 && late.tv_nsec < 1000000000);
+    assert_in_range(late.tv_sec - before.tv_sec, 2, 3);
+    pthread_cond_destroy(&c);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_base_thread__it_gets_no_signals_and_the_caller_keeps_its_own),
         cmocka_unit_test(test_base_thread__it_has_the_stack_that_it_needs),
         cmocka_unit_test(test_base_thread__beside_the_caller_is_on_another_processor),
+        cmocka_unit_test(test_base_thread__a_wait_ends_when_its_time_is_over),
     };
     return cmocka_run_group_tests_name("base_thread", tests, NULL, NULL);
 }
