@@ -8,12 +8,14 @@
 // looking at such files at each search; writes through a mapping, and through a hard link made after a file
 // was read, by looking at all files at the latest every CHECK_MS. What must not be read (refuse) is judged
 // anew whenever the caller's epoch changes, also for what is in memory already.
+#include "search/scan_int.h"
 #include "search/watch_int.h"
 #include <deputy/file.h>
 #include <deputy/sys.h>
 #include <deputy/thread.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum {
     CHECK_MS = 10000, // every file is looked at when that was longer ago
@@ -49,6 +51,8 @@ struct search_cache {
     entry *entries;
     watcher *watch;
     pool *pool;
+    hands *hands;
+    const scan_ops *ops;
     uint64_t uses;
     size_t max_bytes, max_entries;
     size_t watch_worth; // see WATCH_WORTH
@@ -76,6 +80,7 @@ static void cache_free(void *p) {
         entry_free(c, e);
     }
     watch_free(c->watch);
+    hands_free(c->hands);
     pool_free(c->pool);
     pthread_mutex_destroy(&c->lock);
     free(c);
@@ -85,12 +90,19 @@ search_cache *search_cache_new_with(arena *a, size_t max_bytes, size_t max_entri
     search_cache *c = calloc(1, sizeof *c);
     watcher *w = c ? watch_new() : NULL;
     pool *p = w ? pool_new(SEARCH_POOL_BYTES) : NULL;
-    if (!p) {
+    hands *h = p ? hands_new(sysconf(_SC_NPROCESSORS_ONLN) - 1) : NULL;
+    if (!h) {
         watch_free(w);
+        pool_free(p);
         free(c);
         return NULL;
     }
-    *c = (search_cache){.watch = w, .pool = p, .max_bytes = max_bytes, .max_entries = max_entries};
+    *c = (search_cache){.watch = w,
+                        .pool = p,
+                        .hands = h,
+                        .ops = scan_ops_best(),
+                        .max_bytes = max_bytes,
+                        .max_entries = max_entries};
     pthread_mutex_init(&c->lock, NULL);
     arena_defer(a, cache_free, c);
     return c;
@@ -104,6 +116,14 @@ search_cache *search_cache_new(arena *a) {
 
 pool *search_cache_pool(search_cache *c) {
     return c->pool;
+}
+
+hands *search_cache_hands(search_cache *c) {
+    return c->hands;
+}
+
+const scan_ops *search_cache_ops(search_cache *c) {
+    return c->ops;
 }
 
 void search_cache_blind(search_cache *c) {

@@ -466,6 +466,8 @@ dep_status search_open_with(const search_space *space, const search_limits *limi
                          .ask = space->cancelled,
                          .ctx = space->ctx,
                          .pool = space->cache ? search_cache_pool(space->cache) : NULL,
+                         .hands = space->cache ? search_cache_hands(space->cache) : NULL,
+                         .ops = space->cache ? search_cache_ops(space->cache) : NULL,
                          .notice = notice ? str_z(notice) : (str){0}};
     *ret = c;
     return DEP_OK;

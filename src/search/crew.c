@@ -1,4 +1,5 @@
-// crew: see the header. Threads wait for a stage on a condition; within a stage they share a counter alone.
+// crew: see the header. Within a stage threads share a counter alone. Between two stages, and for the last
+// job of one, they look for a moment before they sleep: stages are shorter than it takes to wake a thread.
 #include "search/crew.h"
 #include <deputy/thread.h>
 #include <stdatomic.h>
@@ -7,13 +8,14 @@
 
 enum {
     ASK_MS = 4, // between two questions whether to stop while others still work
+    LOOK_US = 60,
+    LOOKS = 32, // before the clock is read
 };
 
 typedef struct {
     crew *c;
     size_t number;
     stop_sign stop;
-    pthread_t thread;
     arena *a;
     dep_status fault;
     dep_err err;
@@ -23,6 +25,7 @@ struct crew {
     bool (*ask)(void *ctx);
     void *ask_ctx;
     pool *pool;
+    hands *hands, *own; // own: to be freed with it
     size_t most;
     size_t started; // workers, the caller included
     worker workers[CREW_MOST];
@@ -32,11 +35,13 @@ struct crew {
     size_t n;
     atomic_size_t next;
     atomic_bool stop; // asked for, or a job has failed
-    // Under the lock.
+    // Changed under the lock.
     pthread_mutex_t lock;
     pthread_cond_t begin, done;
-    size_t stage, running;
-    bool end;
+    atomic_size_t stage;
+    atomic_size_t running; // workers that are at it
+    size_t there;          // threads that were lent and have not left
+    bool open, end;        // open: a stage may be joined
 };
 
 static dep_status work_caught(worker *w, size_t i) {
@@ -56,34 +61,73 @@ static void work(worker *w) {
     }
 }
 
-static void *work_aside(void *ctx) {
+// For a moment: until it is another value than this. The clock is asked seldom, and never a whole wait.
+static void look_for_other(const atomic_size_t *v, size_t than) {
+    struct timespec from, now;
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    do {
+        for (int i = 0; i < LOOKS; i++) {
+            if (atomic_load_explicit(v, memory_order_relaxed) != than) return;
+#if defined(__x86_64__)
+            __builtin_ia32_pause();
+#endif
+        }
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while ((now.tv_sec - from.tv_sec) * 1000000 + (now.tv_nsec - from.tv_nsec) / 1000 < LOOK_US);
+}
+
+static void work_aside(void *ctx) {
     worker *w = ctx;
     crew *c = w->c;
-    pthread_mutex_lock(&c->lock);
     for (size_t stage = 0;;) {
-        while (c->stage == stage && !c->end) pthread_cond_wait(&c->begin, &c->lock);
+        look_for_other(&c->stage, stage);
+        pthread_mutex_lock(&c->lock);
+        while (atomic_load(&c->stage) == stage && !c->end) pthread_cond_wait(&c->begin, &c->lock);
         if (c->end) break;
-        stage = c->stage;
+        stage = atomic_load(&c->stage);
+        bool open = c->open;
+        if (open) atomic_fetch_add(&c->running, 1);
         pthread_mutex_unlock(&c->lock);
+        if (!open) continue;
         work(w);
         pthread_mutex_lock(&c->lock);
-        if (--c->running == 0) pthread_cond_signal(&c->done);
+        if (atomic_fetch_sub(&c->running, 1) == 1) pthread_cond_signal(&c->done);
+        pthread_mutex_unlock(&c->lock);
     }
+    if (--c->there == 0) pthread_cond_signal(&c->done);
     pthread_mutex_unlock(&c->lock);
-    return NULL;
+}
+
+// Who has not come yet need not come any more.
+static void send_away(crew *c) {
+    for (size_t i = 1; i < c->started; i++) {
+        bool back = hands_take_back(c->hands, &c->workers[i]);
+        pthread_mutex_lock(&c->lock);
+        c->there -= back;
+        pthread_mutex_unlock(&c->lock);
+    }
+    pthread_mutex_lock(&c->lock);
+    c->end = true;
+    atomic_fetch_add(&c->stage, 1); // whoever looks for the next one sees it
+    pthread_cond_broadcast(&c->begin);
+    while (c->there) pthread_cond_wait(&c->done, &c->lock);
+    pthread_mutex_unlock(&c->lock);
 }
 
 static void end(void *ctx) {
     crew *c = ctx;
-    pthread_mutex_lock(&c->lock);
-    c->end = true;
-    pthread_cond_broadcast(&c->begin);
-    pthread_mutex_unlock(&c->lock);
-    for (size_t i = 1; i < c->started; i++) pthread_join(c->workers[i].thread, NULL);
+    send_away(c);
+    hands_free(c->own);
     for (size_t i = 0; i < c->most; i++) arena_free(c->workers[i].a);
     pthread_cond_destroy(&c->begin);
     pthread_cond_destroy(&c->done);
     pthread_mutex_destroy(&c->lock);
+}
+
+// With the lock held, workers up to `wanted`, as far as there are hands for them.
+static void start(crew *c, size_t wanted) {
+    for (; c->started < wanted; c->started++, c->there++)
+        if (!hands_lend(c->hands, work_aside, &c->workers[c->started])) return;
 }
 
 static bool ask_worker(void *ctx) {
@@ -91,12 +135,13 @@ static bool ask_worker(void *ctx) {
     return crew_stops(w->c, w->number);
 }
 
-crew *crew_new(arena *a, pool *p, size_t most, bool (*ask)(void *ctx), void *ctx) {
+crew *crew_new(arena *a, hands *h, pool *p, size_t most, bool (*ask)(void *ctx), void *ctx) {
     crew *c = NEW(a, crew);
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     c->most = processors < 1 ? 1 : processors > CREW_MOST ? CREW_MOST : (size_t)processors;
     if (most < c->most) c->most = most ? most : 1;
     c->started = 1;
+    c->hands = h;
     c->pool = p;
     c->ask = ask;
     c->ask_ctx = ctx;
@@ -111,6 +156,10 @@ crew *crew_new(arena *a, pool *p, size_t most, bool (*ask)(void *ctx), void *ctx
         // As the caller's arena would end when there is not even so much.
         if (!c->workers[i].a) c->workers[i].a = arena_new();
     }
+    // They wake up while the caller prepares the first stage.
+    pthread_mutex_lock(&c->lock);
+    if (h) start(c, c->most);
+    pthread_mutex_unlock(&c->lock);
     return c;
 }
 
@@ -143,15 +192,14 @@ bool crew_stopped(const crew *c) {
 
 // Waits for the other workers, and goes on asking.
 static void wait_for_others(crew *c) {
-    pthread_mutex_lock(&c->lock);
-    while (c->running) {
-        struct timespec at = thread_in_ms(ASK_MS);
-        if (pthread_cond_timedwait(&c->done, &c->lock, &at) == 0) continue;
-        pthread_mutex_unlock(&c->lock);
+    for (size_t left; (left = atomic_load(&c->running));) {
+        look_for_other(&c->running, left);
         (void)crew_stops(c, 0);
         pthread_mutex_lock(&c->lock);
+        struct timespec at = thread_in_ms(ASK_MS);
+        if (atomic_load(&c->running)) (void)pthread_cond_timedwait(&c->done, &c->lock, &at);
+        pthread_mutex_unlock(&c->lock);
     }
-    pthread_mutex_unlock(&c->lock);
 }
 
 static dep_status fault_of(const crew *c, dep_err *err) {
@@ -170,17 +218,18 @@ dep_status crew_run(crew *c, size_t n, crew_job *job, void *ctx, dep_err *err) {
     atomic_store(&c->next, 0);
     // What a thread sees is set before it is started or woken.
     pthread_mutex_lock(&c->lock);
-    for (size_t wanted = n < c->most ? n : c->most; c->started < wanted; c->started++) {
-        worker *w = &c->workers[c->started];
-        if (thread_start_beside(&w->thread, work_aside, w) != 0) break;
-    }
-    if (n > 1 && c->started > 1) {
-        c->stage++;
-        c->running = c->started - 1;
+    if (!c->hands && n > 1 && c->most > 1) c->hands = c->own = hands_new(c->most - 1);
+    if (c->own) start(c, n < c->most ? n : c->most);
+    c->open = n > 1;
+    if (c->open && c->started > 1) {
+        atomic_fetch_add(&c->stage, 1);
         pthread_cond_broadcast(&c->begin);
     }
     pthread_mutex_unlock(&c->lock);
     work(&c->workers[0]);
+    pthread_mutex_lock(&c->lock);
+    c->open = false; // nobody waits for those who come only now
+    pthread_mutex_unlock(&c->lock);
     wait_for_others(c);
     return fault_of(c, err);
 }

@@ -1,6 +1,7 @@
 // crew: the threads of one search. The work of a stage is a number of jobs; whoever is free takes the next
 // one. Knows nothing of searching.
 #pragma once
+#include <deputy/hands.h>
 #include <deputy/pool.h>
 #include <deputy/stop.h>
 
@@ -9,10 +10,10 @@ enum { CREW_MOST = 8 };
 typedef struct crew crew;
 
 // most: threads that are worth it, the caller's included; there are never more than processors, or CREW_MOST.
-// They are started by the first stage that has jobs for them, and end with `a`. ask: shall all stop? It is
-// asked by the caller's thread alone, during crew_run; may be NULL.
-// p: where the workers' memory comes from; may be NULL.
-crew *crew_new(arena *a, pool *p, size_t most, bool (*ask)(void *ctx), void *ctx);
+// They come from `h` at once, as far as it has any to lend, and go back with `a`. h: NULL: the crew starts
+// some of its own, when a stage first has jobs for them. ask: shall all stop? It is asked by the caller's
+// thread alone, during crew_run; may be NULL. p: where the workers' memory comes from; may be NULL.
+crew *crew_new(arena *a, hands *h, pool *p, size_t most, bool (*ask)(void *ctx), void *ctx);
 size_t crew_size(const crew *c); // workers there may be: worker numbers are below this
 pool *crew_pool(const crew *c);
 arena *crew_arena(const crew *c, size_t worker); // of that worker; lives as long as the crew

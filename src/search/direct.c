@@ -205,7 +205,7 @@ static dep_status ask(direct *d, arena *a, search_result *ret, bool *done, dep_e
     const search_space *space = d->space;
     ARENA_CATCH(d->r.scratch, err);
     TRY(run_parse(&d->r, &d->f, err));
-    d->crew = crew_new(d->r.scratch, NULL, CREW_MOST, shall_stop, d);
+    d->crew = crew_new(d->r.scratch, NULL, NULL, CREW_MOST, shall_stop, d);
     d->near = near_begin(d->r.scratch, d->crew, &d->f.terms, NULL);
     uint64_t epoch = space->epoch ? space->epoch(space->ctx) : 0;
     loader *l = NULL;
@@ -251,7 +251,7 @@ dep_status search_directly(arena *a, const search_space *space, const search_que
                            dep_err *err) {
     bool done = false;
     if (!space->cache && !q->source.n) {
-        direct d = {.space = space, .c.limits = search_limits_default};
+        direct d = {.space = space, .c = {.limits = search_limits_default, .ops = scan_ops_best()}};
         d.asks = (stop_sign){.ask = space->cancelled, .ctx = space->ctx};
         d.r = (run){.c = &d.c, .q = q, .scratch = arena_new(), .asks = &d.asks};
         dep_status status = ask(&d, a, ret, &done, err);

@@ -141,7 +141,8 @@ dep_status loader_begin(loader *l, crew *crew, dep_err *err) {
                              .now_ms = sys_clock_real()->now_ms(sys_clock_real()->ctx),
                              .bare = l->taker,
                              .judging = &l->judging};
-    l->crew = crew ? crew : crew_new(l->scratch, NULL, l->candidates.n / THREAD_FILES, shall_stop, &l->stop);
+    l->crew =
+        crew ? crew : crew_new(l->scratch, NULL, NULL, l->candidates.n / THREAD_FILES, shall_stop, &l->stop);
     size_t n = crew_size(l->crew);
     l->fetchers = NEW_N(l->scratch, fetcher, n);
     pthread_mutex_init(&l->judging, NULL);

@@ -206,7 +206,7 @@ static dep_status find(run *r, found *f, dep_err *err) {
     TRY(run_parse(r, f, err));
     TRY(find_source(r, err));
     select_files(r);
-    crew *crew = crew_new(r->scratch, r->c->pool, bytes_of(r) / SCAN_PART_BYTES, ask, r->asks);
+    crew *crew = crew_new(r->scratch, r->c->hands, r->c->pool, bytes_of(r) / SCAN_PART_BYTES, ask, r->asks);
     TRY(scan(r, crew, f, err));
     bool more = false;
     TRY(near_add(r->scratch, crew, r->files, r->n_files, r->c, &f->scan, &f->terms, &more, err));

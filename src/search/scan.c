@@ -149,10 +149,9 @@ static void end_line(scanner *s) {
 static inline void seek_line(scanner *s, uint32_t at) {
     if (at < s->line_end) return;
     end_line(s);
-    // Of a line that is only counted nobody asks where it begins.
-    bool room = has_room(s);
-    uint32_t line = room ? corpus_line_start(s->f, s->line_end, at) : at;
-    begin_line(s, room, line, at + (uint32_t)corpus_line(s->f, at).n + 1);
+    size_t start, end;
+    s->ops->bounds(s->f->folded.p, s->line_end, at, &start, &end);
+    begin_line(s, has_room(s), (uint32_t)start, (uint32_t)end + 1);
 }
 
 static void enter_file(scanner *s, size_t file) {
@@ -279,7 +278,7 @@ static bool scan_run(scanner *s, size_t from, size_t to) {
     for (size_t at = 0, before = 0; at < end; before = at) {
         size_t step = end - at < STEP_BYTES ? end : at + STEP_BYTES;
         places.n = 0;
-        at = s->kernel(&s->tables, base, at, step, &places);
+        at = s->ops->kernel(&s->tables, base, at, step, &places);
         look_at_places(s, base, to, &places);
         if (stop_after(asks, at - before + places.n * PLACE_WORK)) return false;
     }
@@ -297,11 +296,11 @@ static size_t count_common(const scanner *s, const char *p, const char *end) {
         // A line's end is like that of a file.
         const char *to = memchr(p + STOP_EACH, '\n', (size_t)(end - p) - STOP_EACH);
         if (!to) break;
-        lines += s->count(s->terms, p, to);
+        lines += s->ops->count(s->terms, p, to);
         if (stop_after(asks, (size_t)(to - p))) return lines;
         p = to + 1;
     }
-    return lines + (p < end ? s->count(s->terms, p, end) : 0);
+    return lines + (p < end ? s->ops->count(s->terms, p, end) : 0);
 }
 
 // One file, when a query has nothing but stop words: some lines are found, the others counted.
@@ -315,7 +314,7 @@ static bool scan_common(scanner *s, size_t file) {
     enter_file(s, file);
     while (at < end && s->found.n_lines - s->first_of_file < s->most_lines) {
         places.n = 0;
-        at = s->kernel(&s->tables, base, at, end - at < SOME_BYTES ? end : at + SOME_BYTES, &places);
+        at = s->ops->kernel(&s->tables, base, at, end - at < SOME_BYTES ? end : at + SOME_BYTES, &places);
         look_at_places(s, base, file + 1, &places);
         if (stop_after(crew_stop(s->crew, s->worker), SOME_BYTES + places.n * PLACE_WORK)) return false;
     }

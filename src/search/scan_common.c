@@ -13,17 +13,14 @@ WIDE static inline uint64_t equal_wide(const char *p, char c) {
 }
 #endif
 
-enum { FETCH_AHEAD = 1536 }; // as in the kernels
-
 // Of 64 bytes: where words stand, where lines end; and what that makes of the lines. The same for each kind
 // of processor.
 #define COUNT_LINES(name, attributes, eq)                                                                    \
-    attributes static size_t name(const term_list *terms, const char *p, const char *end) {                  \
+    attributes size_t name(const term_list *terms, const char *p, const char *end) {                         \
         size_t lines = 0;                                                                                    \
         unsigned long long carry = 0;                                                                        \
         /* With the line feed that stands behind the text. */                                                \
         for (const char *to = end + 1; p < to; p += 64) {                                                    \
-            __builtin_prefetch(p + FETCH_AHEAD);                                                             \
             uint64_t words = 0, ends = eq(p, '\n'), left = (uint64_t)(to - p);                               \
             for (size_t t = 0; t < terms->n; t++) {                                                          \
                 str word = terms->p[t].text;                                                                 \
@@ -41,17 +38,7 @@ enum { FETCH_AHEAD = 1536 }; // as in the kernels
         return lines;                                                                                        \
     }
 
-COUNT_LINES(count_lines, , bytes_equal)
-
+COUNT_LINES(scan_count_lines, , bytes_equal)
 #if defined(__x86_64__)
-COUNT_LINES(count_lines_wide, WIDE, equal_wide)
-
-scan_counter *scan_counter_for(scan_variant v) {
-    return v == SCAN_AVX512 ? count_lines_wide : count_lines;
-}
-#else
-scan_counter *scan_counter_for(scan_variant v) {
-    (void)v;
-    return count_lines;
-}
+COUNT_LINES(scan_count_lines_wide, WIDE, equal_wide)
 #endif

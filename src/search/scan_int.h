@@ -30,24 +30,36 @@ typedef struct {
 typedef size_t scan_kernel(const scan_tables *t, const char *p, size_t from, size_t to,
                            scan_places_found *places);
 
-typedef enum { SCAN_PLAIN, SCAN_SSSE3, SCAN_AVX2, SCAN_AVX512, SCAN_VARIANTS } scan_variant;
-
-// NULL: this processor cannot run it.
-scan_kernel *scan_kernel_of(scan_variant v);
-scan_variant scan_variant_best(void);
-
-// What one worker scans at a time. Less is not worth a thread.
-enum : size_t { SCAN_CHUNK_BYTES = (size_t)512 << 10, SCAN_PART_BYTES = (size_t)3 << 20 };
-enum { SCAN_CHUNK_FILES = 512 };
+// The line that holds p[at], at or after `from`, where it or one before it begins: where it begins, and the
+// line feed that ends it. There is one, and SCAN_AHEAD bytes behind it can be read.
+typedef void scan_bounds(const char *p, size_t from, size_t at, size_t *start, size_t *end);
 
 // Counts the lines of [p, end) that hold the text of a term; `end` is that of a file, and words are of
 // SCAN_COMMON_MAX bytes at most.
 enum { SCAN_COMMON_MAX = 60 };
 typedef size_t scan_counter(const term_list *terms, const char *p, const char *end);
-scan_counter *scan_counter_for(scan_variant v); // one that such a processor can run
+extern scan_counter scan_count_lines, scan_count_lines_wide; // the second needs AVX-512
+
+typedef enum { SCAN_PLAIN, SCAN_SSSE3, SCAN_AVX2, SCAN_AVX512, SCAN_VARIANTS } scan_variant;
+
+// How one kind of processor does it.
+struct scan_ops {
+    scan_kernel *kernel;
+    scan_bounds *bounds;
+    scan_counter *count;
+};
+
+// NULL: this processor cannot run it.
+const scan_ops *scan_ops_of(scan_variant v);
+// Asks the processor, which in a virtual machine takes longer than a short scan.
+const scan_ops *scan_ops_best(void);
+
+// What one worker scans at a time. Less is not worth a thread.
+enum : size_t { SCAN_CHUNK_BYTES = (size_t)512 << 10, SCAN_PART_BYTES = (size_t)3 << 20 };
+enum { SCAN_CHUNK_FILES = 512 };
 
 // scan_lines as on a given processor, with chunks of about so many bytes.
-[[nodiscard]] dep_status scan_lines_with(scan_variant v, size_t chunk_bytes, arena *a, crew *crew,
+[[nodiscard]] dep_status scan_lines_with(const scan_ops *ops, size_t chunk_bytes, arena *a, crew *crew,
                                          const term_list *terms, const selected_file *files, size_t n,
                                          const search_corpus *c, scan_take *take, void *ctx, scan_result *ret,
                                          dep_err *err);

@@ -3,9 +3,6 @@
 // so the program itself needs no more than x86-64-v2. Knows neither terms nor lines.
 #include "search/scan_int.h"
 
-// Prefetched that far ahead: processors do not read over the end of a page on their own.
-enum { FETCH_AHEAD = 1536 };
-
 static size_t plain(const scan_tables *t, const char *p, size_t from, size_t to, scan_places_found *places) {
     const unsigned char *s = (const unsigned char *)p;
     for (; from < to && places->n < SCAN_FOUND; from++) {
@@ -15,6 +12,12 @@ static size_t plain(const scan_tables *t, const char *p, size_t from, size_t to,
         places->buckets[places->n++] = (uint8_t)found;
     }
     return from;
+}
+
+static void bounds(const char *p, size_t from, size_t at, size_t *start, size_t *end) {
+    const char *before = memrchr(p + from, '\n', at - from);
+    *start = before ? (size_t)(before - p) + 1 : from;
+    *end = (size_t)((const char *)rawmemchr(p + at, '\n') - p);
 }
 
 #if defined(__x86_64__)
@@ -52,7 +55,6 @@ __attribute__((target("ssse3"))) static size_t with_ssse3(const scan_tables *t, 
         high[k] = _mm_loadu_si128((const __m128i *)t->high[k]);
     }
     for (; from < to && places->n < SCAN_FOUND; from += 16) {
-        _mm_prefetch(p + from + FETCH_AHEAD, _MM_HINT_T0);
         __m128i r = _mm_and_si128(HALVES(LOAD(from), 0), HALVES(LOAD(from + 1), 1));
         r = _mm_and_si128(r, HALVES(LOAD(from + 2), 2));
         uint64_t mask = 0xFFFF & ~(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(r, zero));
@@ -81,7 +83,6 @@ __attribute__((target("avx2"))) static size_t with_avx2(const scan_tables *t, co
         high[k] = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)t->high[k]));
     }
     for (; from < to && places->n < SCAN_FOUND; from += 32) {
-        _mm_prefetch(p + from + FETCH_AHEAD, _MM_HINT_T0);
         __m256i r = _mm256_and_si256(HALVES(LOAD(from), 0), HALVES(LOAD(from + 1), 1));
         r = _mm256_and_si256(r, HALVES(LOAD(from + 2), 2));
         uint64_t mask = (uint32_t)~_mm256_movemask_epi8(_mm256_cmpeq_epi8(r, zero));
@@ -102,8 +103,8 @@ __attribute__((target("avx2"))) static size_t with_avx2(const scan_tables *t, co
 
 // The places of a vector without a branch for each: which bytes they are is compressed, and so are their
 // buckets.
-__attribute__((target("avx512f,avx512bw,avx512vbmi,avx512vbmi2"))) static inline void take_all(
-    uint64_t mask, __m512i r, size_t base, scan_places_found *places) {
+#define WIDE __attribute__((target("avx512f,avx512bw,avx512vbmi,avx512vbmi2")))
+WIDE static inline void take_all(uint64_t mask, __m512i r, size_t base, scan_places_found *places) {
     alignas(64) static const uint8_t numbers[64] = {
         0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
         22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43,
@@ -120,8 +121,8 @@ __attribute__((target("avx512f,avx512bw,avx512vbmi,avx512vbmi2"))) static inline
     }
 }
 
-__attribute__((target("avx512f,avx512bw,avx512vbmi,avx512vbmi2"))) static size_t with_avx512(
-    const scan_tables *t, const char *p, size_t from, size_t to, scan_places_found *places) {
+WIDE static size_t with_avx512(const scan_tables *t, const char *p, size_t from, size_t to,
+                               scan_places_found *places) {
     __m512i first[SCAN_WINDOW], second[SCAN_WINDOW];
     for (int k = 0; k < SCAN_WINDOW; k++) {
         const uint8_t *all = t->admits[k];
@@ -129,7 +130,6 @@ __attribute__((target("avx512f,avx512bw,avx512vbmi,avx512vbmi2"))) static size_t
         second[k] = _mm512_or_si512(_mm512_loadu_si512(all + 64), _mm512_loadu_si512(all + 192));
     }
     for (; from < to && places->n < SCAN_FOUND; from += 64) {
-        _mm_prefetch(p + from + FETCH_AHEAD, _MM_HINT_T0);
         __m512i r = _mm512_ternarylogic_epi64(LOOK(from, 0), LOOK(from + 1, 1), LOOK(from + 2, 2), 0x80);
         uint64_t mask = within(_mm512_test_epi8_mask(r, r), to - from);
         if (mask) take_all(mask, r, from, places);
@@ -137,6 +137,24 @@ __attribute__((target("avx512f,avx512bw,avx512vbmi,avx512vbmi2"))) static size_t
     return from < to ? from : to;
 }
 #undef LOOK
+
+// Sixty-four bytes before the place, and as many from it on, tell most lines.
+WIDE static void bounds_avx512(const char *p, size_t from, size_t at, size_t *start, size_t *end) {
+    const __m512i feed = _mm512_set1_epi8('\n');
+    uint64_t mask = 0;
+    size_t back = at, to = at;
+    for (; !mask && back - from >= 64; back -= mask ? 0 : 64)
+        mask = _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(p + back - 64), feed);
+    if (mask) {
+        *start = back - (size_t)__builtin_clzll(mask);
+    } else {
+        __mmask64 rest = ((uint64_t)1 << (back - from)) - 1;
+        mask = _mm512_mask_cmpeq_epi8_mask(rest, _mm512_maskz_loadu_epi8(rest, p + from), feed);
+        *start = mask ? from + 64 - (size_t)__builtin_clzll(mask) : from;
+    }
+    while (!(mask = _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(p + to), feed))) to += 64;
+    *end = to + (size_t)__builtin_ctzll(mask);
+}
 
 // What the processor has, and which registers the operating system keeps for us: without the second the first
 // is no use.
@@ -153,22 +171,27 @@ static bool has(scan_variant v) {
            (c & bit_AVX512VBMI2);
 }
 
-static scan_kernel *const all[SCAN_VARIANTS] = {plain, with_ssse3, with_avx2, with_avx512};
-
-scan_kernel *scan_kernel_of(scan_variant v) {
-    return v < SCAN_VARIANTS && (v == SCAN_PLAIN || has(v)) ? all[v] : NULL;
-}
-
+static const scan_ops all[SCAN_VARIANTS] = {
+    {plain, bounds, scan_count_lines},
+    {with_ssse3, bounds, scan_count_lines},
+    {with_avx2, bounds, scan_count_lines},
+    {with_avx512, bounds_avx512, scan_count_lines_wide},
+};
 #else
+static const scan_ops all[SCAN_VARIANTS] = {{plain, bounds, scan_count_lines}};
 
-scan_kernel *scan_kernel_of(scan_variant v) {
-    return v == SCAN_PLAIN ? plain : NULL;
+static bool has(scan_variant v) {
+    (void)v;
+    return false;
 }
-
 #endif
 
-scan_variant scan_variant_best(void) {
+const scan_ops *scan_ops_of(scan_variant v) {
+    return v < SCAN_VARIANTS && (v == SCAN_PLAIN || has(v)) ? &all[v] : NULL;
+}
+
+const scan_ops *scan_ops_best(void) {
     scan_variant v = SCAN_VARIANTS - 1;
-    while (v > SCAN_PLAIN && !scan_kernel_of(v)) v--;
-    return v;
+    while (v > SCAN_PLAIN && !scan_ops_of(v)) v--;
+    return &all[v];
 }

@@ -72,39 +72,33 @@ static dep_status scan_all(arena *a, const scanner *like, size_t chunk_bytes, co
     return crew_run(like->crew, all->chunks.n, scan_job, all, err);
 }
 
-dep_status scan_lines_with(scan_variant v, size_t chunk_bytes, arena *a, crew *crew, const term_list *terms,
-                           const selected_file *files, size_t n, const search_corpus *corpus, scan_take *take,
-                           void *ctx, scan_result *ret, dep_err *err) {
+dep_status scan_lines_with(const scan_ops *ops, size_t chunk_bytes, arena *a, crew *crew,
+                           const term_list *terms, const selected_file *files, size_t n,
+                           const search_corpus *corpus, scan_take *take, void *ctx, scan_result *ret,
+                           dep_err *err) {
     *ret = (scan_result){0};
     scanning all = {0};
-    const scanner like = {.files = files,
-                          .c = corpus,
-                          .kernel = scan_kernel_of(v),
-                          .count = scan_counter_for(v),
-                          .crew = crew,
-                          .take = take,
-                          .ctx = ctx};
+    const scanner like = {.files = files, .c = corpus, .ops = ops, .crew = crew, .take = take, .ctx = ctx};
     TRY(scan_all(a, &like, chunk_bytes, terms, n, &all, err));
     ret->cancelled = crew_stopped(crew);
     collect(a, &all, crew_size(crew), corpus->limits.lines, ret);
     return DEP_OK;
 }
 
+static const scan_ops *ops_for(const search_corpus *c) {
+    return c->ops ? c->ops : scan_ops_best();
+}
+
 dep_status scan_lines(arena *a, crew *crew, const term_list *terms, const selected_file *files, size_t n,
                       const search_corpus *c, scan_take *take, void *ctx, scan_result *ret, dep_err *err) {
-    return scan_lines_with(scan_variant_best(), SCAN_CHUNK_BYTES, a, crew, terms, files, n, c, take, ctx, ret,
-                           err);
+    return scan_lines_with(ops_for(c), SCAN_CHUNK_BYTES, a, crew, terms, files, n, c, take, ctx, ret, err);
 }
 
 dep_status scan_places(arena *a, crew *crew, const term_list *terms, const selected_file *files, size_t n,
                        const search_corpus *c, scan_visit *visit, void *ctx, dep_err *err) {
     scanning all = {0};
-    const scanner like = {.files = files,
-                          .c = c,
-                          .kernel = scan_kernel_of(scan_variant_best()),
-                          .crew = crew,
-                          .visit = visit,
-                          .ctx = ctx};
+    const scanner like = {
+        .files = files, .c = c, .ops = ops_for(c), .crew = crew, .visit = visit, .ctx = ctx};
     return scan_all(a, &like, SCAN_CHUNK_BYTES, terms, n, &all, err);
 }
 
@@ -119,15 +113,8 @@ scan_stream *scan_stream_new(arena *a, crew *crew, size_t worker, const term_lis
                              const selected_file *files, const search_corpus *c, scan_take *take,
                              scan_visit *visit, void *ctx) {
     scan_stream *x = NEW(a, scan_stream);
-    scan_variant v = scan_variant_best();
-    const scanner like = {.files = files,
-                          .c = c,
-                          .kernel = scan_kernel_of(v),
-                          .count = scan_counter_for(v),
-                          .crew = crew,
-                          .take = take,
-                          .visit = visit,
-                          .ctx = ctx};
+    const scanner like = {
+        .files = files, .c = c, .ops = ops_for(c), .crew = crew, .take = take, .visit = visit, .ctx = ctx};
     scanner_new(crew_arena(crew, worker), &x->s, terms, &like, worker);
     return x;
 }

@@ -34,8 +34,7 @@ typedef struct {
 typedef struct {
     const selected_file *files;
     const search_corpus *c;
-    scan_kernel *kernel;
-    scan_counter *count;
+    const scan_ops *ops;
     crew *crew;
     size_t worker;
     scan_tables tables;

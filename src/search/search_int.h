@@ -260,6 +260,8 @@ typedef struct {
     bool cancelled;
 } corpus_data;
 
+typedef struct scan_ops scan_ops;
+
 // What one search sees.
 struct search_corpus {
     arena *a;
@@ -275,7 +277,9 @@ struct search_corpus {
     search_limits limits;
     bool (*ask)(void *ctx);
     void *ctx;
-    pool *pool; // for what a search needs; may be NULL
+    pool *pool;          // for what a search needs; may be NULL
+    hands *hands;        // likewise
+    const scan_ops *ops; // NULL: not asked yet
     str notice;
 };
 
@@ -306,6 +310,8 @@ search_cache *search_cache_new_with(arena *a, size_t max_bytes, size_t max_entri
 void search_cache_blind(search_cache *c); // changes are not told: every file is looked at
 size_t search_cache_size(search_cache *c, size_t *corpora);
 pool *search_cache_pool(search_cache *c);
+hands *search_cache_hands(search_cache *c);
+const scan_ops *search_cache_ops(search_cache *c);
 enum : size_t { SEARCH_POOL_BYTES = (size_t)12 << 20 }; // kept for what searches need
 // A version that is right now, counted for the caller. notice: how changes are found, where that is slow.
 [[nodiscard]] dep_status cache_open(const search_space *space, const search_limits *limits, corpus_data **ret,

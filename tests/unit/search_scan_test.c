@@ -205,18 +205,19 @@ static void test_search_scan__every_variant_counts_as_the_naive_scanner(void **s
             if (!terms.n) continue;
             naive_result naive;
             scan_result fast;
-            crew *alone = crew_new(a, NULL, 1, NULL, NULL), *several = crew_new(a, NULL, 4, NULL, NULL);
+            crew *alone = crew_new(a, NULL, NULL, 1, NULL, NULL),
+                 *several = crew_new(a, NULL, NULL, 4, NULL, NULL);
             scan_naive(a, &terms, c->selected, c->n, &c->corpus, &naive);
             lines += naive.lines.n;
             for (int v = 0; v < SCAN_VARIANTS; v++) {
-                scan_kernel *k = scan_kernel_of((scan_variant)v);
-                if (!k) continue;
-                assert_int_equal(scan_lines_with((scan_variant)v, SCAN_CHUNK_BYTES, a, alone, &terms,
-                                                 c->selected, c->n, &c->corpus, NULL, NULL, &fast, NULL),
+                const scan_ops *ops = scan_ops_of((scan_variant)v);
+                if (!ops) continue;
+                assert_int_equal(scan_lines_with(ops, SCAN_CHUNK_BYTES, a, alone, &terms, c->selected, c->n,
+                                                 &c->corpus, NULL, NULL, &fast, NULL),
                                  DEP_OK);
                 assert_same(a, &fast, &naive, names[v], query);
-                assert_int_equal(scan_lines_with((scan_variant)v, 512, a, several, &terms, c->selected, c->n,
-                                                 &c->corpus, NULL, NULL, &fast, NULL),
+                assert_int_equal(scan_lines_with(ops, 512, a, several, &terms, c->selected, c->n, &c->corpus,
+                                                 NULL, NULL, &fast, NULL),
                                  DEP_OK);
                 assert_same(a, &fast, &naive, "several threads", query);
             }
@@ -243,11 +244,12 @@ static void test_search_scan__lines_of_stop_words_are_all_counted(void **state) 
         c->corpus.limits.common = 0;
         scan_naive(a, &terms, c->selected, c->n, &c->corpus, &naive);
         for (int v = 0; v < SCAN_VARIANTS; v++) {
-            if (!scan_kernel_of((scan_variant)v)) continue;
+            const scan_ops *ops = scan_ops_of((scan_variant)v);
+            if (!ops) continue;
             scan_result fast;
-            crew *several = crew_new(a, NULL, 4, NULL, NULL);
-            assert_int_equal(scan_lines_with((scan_variant)v, 512, a, several, &terms, c->selected, c->n,
-                                             &c->corpus, NULL, NULL, &fast, NULL),
+            crew *several = crew_new(a, NULL, NULL, 4, NULL, NULL);
+            assert_int_equal(scan_lines_with(ops, 512, a, several, &terms, c->selected, c->n, &c->corpus,
+                                             NULL, NULL, &fast, NULL),
                              DEP_OK);
             assert_int_equal(fast.matched, naive.matched);
             assert_int_equal(fast.expanded, naive.expanded);
@@ -262,9 +264,11 @@ static void test_search_scan__lines_of_stop_words_are_all_counted(void **state) 
 
 static void test_search_scan__the_best_variant_is_one_that_there_is(void **state) {
     (void)state;
-    assert_non_null(scan_kernel_of(scan_variant_best()));
-    assert_non_null(scan_kernel_of(SCAN_PLAIN));
-    assert_null(scan_kernel_of(SCAN_VARIANTS));
+    size_t found = 0;
+    for (int v = 0; v < SCAN_VARIANTS; v++) found += scan_ops_of((scan_variant)v) == scan_ops_best();
+    assert_int_equal(found, 1);
+    assert_non_null(scan_ops_of(SCAN_PLAIN));
+    assert_null(scan_ops_of(SCAN_VARIANTS));
 }
 
 // A kernel may stop for want of room at any byte; where it goes on, nothing is lost and nothing comes twice.
@@ -278,8 +282,8 @@ static void test_search_scan__places_without_number_are_all_found(void **state) 
         t.low[k]['a' & 15] = t.high[k]['a' >> 4] = 1;
     }
     for (int v = 0; v < SCAN_VARIANTS; v++) {
-        scan_kernel *k = scan_kernel_of((scan_variant)v);
-        if (!k) continue;
+        if (!scan_ops_of((scan_variant)v)) continue;
+        scan_kernel *k = scan_ops_of((scan_variant)v)->kernel;
         for (size_t n = 0; n < N; n += 1 + n / 7) {
             memset(text, 'a', sizeof text);
             size_t at = 0, seen = 0;
@@ -290,6 +294,31 @@ static void test_search_scan__places_without_number_are_all_found(void **state) 
             }
             assert_int_equal(at, n);
             assert_int_equal(seen, n);
+        }
+    }
+}
+
+static void test_search_scan__a_line_is_found_from_each_place_in_it(void **state) {
+    (void)state;
+    enum { N = 2000 };
+    static char text[N + SCAN_AHEAD];
+    rng r = {11};
+    for (int round = 0; round < 12; round++) {
+        memset(text, 'x', sizeof text);
+        for (size_t at = 0; at < N; at += 1 + next(&r, round % 3 ? 90 : 400)) text[at] = '\n';
+        text[N - 1] = '\n';
+        for (size_t at = 0; at < N; at++) {
+            size_t first = at, last = at, from, start, end;
+            while (first && text[first - 1] != '\n') first--;
+            while (text[last] != '\n') last++;
+            // Not before the line, nor behind the place.
+            from = next(&r, 2) ? first : next(&r, (uint32_t)first + 1);
+            for (int v = 0; v < SCAN_VARIANTS; v++) {
+                if (!scan_ops_of((scan_variant)v)) continue;
+                scan_ops_of((scan_variant)v)->bounds(text, from, at, &start, &end);
+                assert_int_equal(start, first);
+                assert_int_equal(end, last);
+            }
         }
     }
 }
@@ -388,6 +417,7 @@ int main(void) {
         cmocka_unit_test(test_search_scan__lines_of_stop_words_are_all_counted),
         cmocka_unit_test(test_search_scan__the_best_variant_is_one_that_there_is),
         cmocka_unit_test(test_search_scan__places_without_number_are_all_found),
+        cmocka_unit_test(test_search_scan__a_line_is_found_from_each_place_in_it),
         cmocka_unit_test(test_search_scan__lines_and_text_come_back_as_they_were),
         cmocka_unit_test(test_search_scan__headings_are_placed_in_the_folded_text),
     };
