@@ -118,7 +118,7 @@ static bool take_slabs(corpus_data *d) {
 
 static uint8_t logarithm(uint32_t n) {
     unsigned e = 31 - (unsigned)__builtin_clz(n + 1);
-    return (uint8_t)(e * 8 + (((uint64_t)(n + 1) << 3 >> e) & 7));
+    return (uint8_t)(e * PAIRS_DOUBLING + (((uint64_t)(n + 1) << 3 >> e) & 7));
 }
 
 // What all fetchers have seen.
@@ -134,8 +134,10 @@ static byte_pairs *make_pairs(loader *l) {
     // Most was taken over: so are the figures.
     if (l->old && l->old->pairs && l->old->cost / 2 > counted) {
         *p = *l->old->pairs;
+        p->bytes = l->cost;
         return p;
     }
+    p->bytes = l->cost;
     for (size_t i = 0; i < 256; i++) {
         uint32_t all = 0;
         for (size_t k = 0; k < 256; k++) {

@@ -167,6 +167,16 @@ static void fetch(const ranking *r, const ranked_file *next) {
     __builtin_prefetch(r->s.files[in->file].file);
 }
 
+// What that leads to, once it is there.
+static void fetch_heads(const ranking *r, const ranked_file *next) {
+    const tally *t = &r->workers[next->worker].t;
+    const corpus_file *f = r->s.files[t->in[next->file].file].file;
+    const tally_section *first = &t->sections[t->in[next->file].first_section];
+    if (!first->section) return;
+    __builtin_prefetch(&f->spans[first->section - 1]);
+    __builtin_prefetch(&f->heads[first->section - 1]);
+}
+
 static dep_status rank_job(void *ctx, size_t number, size_t job, dep_err *err) {
     (void)err;
     ranking *r = ctx;
@@ -174,6 +184,7 @@ static dep_status rank_job(void *ctx, size_t number, size_t job, dep_err *err) {
     for (size_t i = job * JOB_FILES; i < end; i++) {
         if (stop_after(r->workers[number].t.stop, LINE_WORK)) break;
         if (i + AHEAD < r->n_files) fetch(r, &r->files[i + AHEAD]);
+        if (i + AHEAD / 2 < r->n_files) fetch_heads(r, &r->files[i + AHEAD / 2]);
         rank_file(r, &r->workers[number], &r->files[i]);
     }
     return DEP_OK;

@@ -7,12 +7,52 @@
 
 enum {
     STEP_BYTES = 16 << 10, // after which places are looked at, while the text is near
+    STEP_MOST = 256 << 10, // where there are hardly any: each step takes a moment to begin
+    STEP_PLACES = 4,       // are hardly any
     PLACE_WORK = 32,       // what a place costs, in bytes that the kernel runs over
     RUN_FILES = 64,        // between two questions whether to stop
     GAP_MAX = 128,         // bytes between two files that are run over
 };
 
 // --- Windows ---
+
+// How often a pair of bytes stands in the corpus, and those that the kernels take for it.
+static size_t often(const search_corpus *c, const unsigned char *w) {
+    enum : size_t { SAMPLED = 8 }; // a part of the text was counted
+    size_t sum = 0;
+    for (int k = 0; k < 4; k++) {
+        unsigned pair = (unsigned)(w[0] ^ (k & 1) << 7) << 8 | (unsigned)(w[1] ^ (k & 2) << 6);
+        sum += SAMPLED << c->pairs->pair[pair] / PAIRS_DOUBLING;
+    }
+    return sum;
+}
+
+// The rarest pair of the stem; *times: how often it stands there.
+static uint32_t rarest_pair(const search_corpus *c, str stem, size_t *times) {
+    uint32_t best = 0;
+    *times = SIZE_MAX;
+    for (uint32_t i = 0; i + 2 <= stem.n; i++) {
+        size_t n = often(c, (const unsigned char *)stem.p + i);
+        if (n < *times) {
+            *times = n;
+            best = i;
+        }
+    }
+    return best;
+}
+
+// Are pairs rare enough to be looked for instead of three bytes, which takes longer?
+static bool pairs_will_do(const scanner *s, const term_list *terms) {
+    enum : size_t { FEW = 4096 }; // bytes of the corpus for each place
+    size_t sum = 0;
+    for (size_t i = 0; i < terms->n && s->c->pairs; i++) {
+        size_t n;
+        (void)rarest_pair(s->c, terms->p[i].stem, &n);
+        if (n > s->c->pairs->bytes / FEW) return false;
+        sum += n;
+    }
+    return s->c->pairs && sum <= s->c->pairs->bytes / FEW;
+}
 
 // The rarer, the less: by how often its pairs of bytes stand in the corpus.
 static int rarity(const search_corpus *c, const unsigned char *w) {
@@ -50,11 +90,13 @@ static void admit(scan_tables *t, unsigned bucket, int place, unsigned byte) {
 
 // Terms with like windows share a bucket.
 static void fill_tables(scanner *s, const term_list *terms) {
+    s->tables.pairs = pairs_will_do(s, terms);
     for (size_t i = 0; i < terms->n; i++) {
         str stem = terms->p[i].stem;
         needle *d = &s->needles[i];
-        *d =
-            (needle){.t = &terms->p[i], .number = (uint16_t)i, .window = (uint16_t)rarest_window(s->c, stem)};
+        size_t times;
+        uint32_t window = s->tables.pairs ? rarest_pair(s->c, stem, &times) : rarest_window(s->c, stem);
+        *d = (needle){.t = &terms->p[i], .number = (uint16_t)i, .window = (uint16_t)window};
         size_t n = stem.n < sizeof d->first ? stem.n : sizeof d->first;
         memcpy(&d->first, stem.p, n);
         memset(&d->mask, 0xFF, n);
@@ -67,7 +109,7 @@ static void fill_tables(scanner *s, const term_list *terms) {
             str stem = s->needles[i].t->stem;
             for (int k = 0; k < SCAN_WINDOW; k++) {
                 size_t at = s->needles[i].window + (size_t)k;
-                if (at < stem.n) {
+                if (at < stem.n && (k < 2 || !s->tables.pairs)) {
                     admit(&s->tables, b, k, (unsigned char)stem.p[at]);
                 } else {
                     for (unsigned byte = 0; byte < 256; byte++) admit(&s->tables, b, k, byte);
@@ -145,10 +187,19 @@ static void end_line(scanner *s) {
     s->n_hits = 0;
 }
 
+// Its sections are asked for as soon as its lines are counted.
+static void fetch_spans(const corpus_file *f) {
+    enum { LINE = 64, LINES = 4 };
+    size_t n = f->n_heads * sizeof *f->spans;
+    for (size_t at = 0; at < n && at < LINE * LINES; at += LINE)
+        __builtin_prefetch((const char *)f->spans + at);
+}
+
 // Moves on to the line that holds the place `at` of the file.
 static inline void seek_line(scanner *s, uint32_t at) {
     if (at < s->line_end) return;
     end_line(s);
+    if (s->found.n_lines == s->first_of_file) fetch_spans(s->f);
     size_t start, end;
     s->ops->bounds(s->f->folded.p, s->line_end, at, &start, &end);
     begin_line(s, has_room(s), (uint32_t)start, (uint32_t)end + 1);
@@ -276,10 +327,14 @@ static bool scan_run(scanner *s, size_t from, size_t to) {
     for (size_t i = 0; i < s->n_terms; i++) s->needles[i].ahead = NULL;
     enter_file(s, from);
     for (size_t at = 0, before = 0; at < end; before = at) {
-        size_t step = end - at < STEP_BYTES ? end : at + STEP_BYTES;
+        size_t step = end - at < s->step ? end : at + s->step;
         places.n = 0;
         at = s->ops->kernel(&s->tables, base, at, step, &places);
         look_at_places(s, base, to, &places);
+        if (places.n > STEP_PLACES)
+            s->step = STEP_BYTES;
+        else if (s->step < STEP_MOST)
+            s->step *= 2;
         if (stop_after(asks, at - before + places.n * PLACE_WORK)) return false;
     }
     end_line(s);
@@ -396,6 +451,7 @@ void scanner_new(arena *a, scanner *s, const term_list *terms, const scanner *li
     s->worker = worker;
     s->terms = terms;
     s->n_terms = terms->n;
+    s->step = STEP_BYTES;
     s->common = terms->common && !s->visit;
     s->limit = s->c->limits.lines;
     s->most_lines = terms->common ? common_lines(s->c) : SIZE_MAX;

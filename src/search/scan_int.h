@@ -17,6 +17,7 @@ typedef struct {
     // The same by halves of a byte. A byte passes when both halves do, which lets more through where a bucket
     // has several bytes.
     uint8_t low[SCAN_WINDOW][16], high[SCAN_WINDOW][16];
+    bool pairs; // the third place admits everything, and need not be looked at
 } scan_tables;
 
 typedef struct {

@@ -129,6 +129,11 @@ WIDE static size_t with_avx512(const scan_tables *t, const char *p, size_t from,
         first[k] = _mm512_or_si512(_mm512_loadu_si512(all), _mm512_loadu_si512(all + 128));
         second[k] = _mm512_or_si512(_mm512_loadu_si512(all + 64), _mm512_loadu_si512(all + 192));
     }
+    for (; t->pairs && from < to && places->n < SCAN_FOUND; from += 64) {
+        __m512i r = _mm512_and_si512(LOOK(from, 0), LOOK(from + 1, 1));
+        uint64_t mask = within(_mm512_test_epi8_mask(r, r), to - from);
+        if (mask) take_all(mask, r, from, places);
+    }
     for (; from < to && places->n < SCAN_FOUND; from += 64) {
         __m512i r = _mm512_ternarylogic_epi64(LOOK(from, 0), LOOK(from + 1, 1), LOOK(from + 2, 2), 0x80);
         uint64_t mask = within(_mm512_test_epi8_mask(r, r), to - from);

@@ -59,6 +59,7 @@ typedef struct {
     term_lines *lines_of; // by term
     uint16_t n_hits;
     bool exact, sorted, common;
+    size_t step; // bytes that the kernel goes at a time
 } scanner;
 
 // terms: those of `like` are not looked at. What the scanner needs lives in `a`, and is given back with it.

@@ -206,10 +206,12 @@ typedef struct {
     const uint8_t *capitals; // a bit for each folded byte; NULL: none
 } corpus_file;
 
-// How often bytes and pairs of bytes stand in a corpus: logarithms, eight to a doubling.
+// How often bytes and pairs of bytes stand in parts of a corpus: logarithms, eight to a doubling.
+enum { PAIRS_DOUBLING = 8 };
 typedef struct {
     uint8_t one[256];
     uint8_t pair[65536];
+    size_t bytes; // of the corpus
 } byte_pairs;
 
 // What is known of one path.
