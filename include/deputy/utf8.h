@@ -47,7 +47,13 @@ typedef struct {
     size_t from, n;  // in the original
     size_t to, n_to; // in the folded text
 } utf8_piece;
-typedef VEC(utf8_piece) utf8_pieces;
+// At most one for each UTF8_PIECE_EACH bytes of the text; `more`: there are more.
+typedef struct {
+    utf8_piece *p;
+    size_t n, cap;
+    bool more;
+} utf8_pieces;
+enum { UTF8_PIECE_EACH = 16 };
 // utf8_fold of a well-formed text, telling these pieces (may be NULL). Line feeds in a piece are as many on
 // both sides. When it is stopped, what it returns is a part.
 str utf8_fold_pieces(arena *a, str s, utf8_pieces *pieces, stop_sign *stop);

@@ -141,6 +141,10 @@ void arena_reset(arena *a) {
     a->next_size = ARENA_BLOCK_MIN;
 }
 
+static size_t aligned(size_t n) {
+    return (n + ARENA_ALIGN - 1 + (n == 0)) / ARENA_ALIGN * ARENA_ALIGN + ARENA_RED_ZONE;
+}
+
 static block *add_block(arena *a, size_t cap) {
     if (cap > SIZE_MAX - BLOCK_HEAD) out_of_memory(a);
     block *b = a->src.alloc(a->src.ctx, BLOCK_HEAD + cap);
@@ -153,7 +157,7 @@ static block *add_block(arena *a, size_t cap) {
 
 void *arena_bytes(arena *a, size_t n) {
     if (n > SIZE_MAX / 2) out_of_memory(a);
-    size_t want = (n + ARENA_ALIGN - 1 + (n == 0)) / ARENA_ALIGN * ARENA_ALIGN + ARENA_RED_ZONE;
+    size_t want = aligned(n);
     block *b = a->blocks;
     if (a->one_each) {
         b = add_block(a, n ? n : 1);
@@ -184,32 +188,37 @@ void *arena_calloc(arena *a, size_t n, size_t size) {
     return arena_alloc(a, n * size);
 }
 
-// The newest allocation has a large block for itself: the system can make that longer without a copy. NULL:
-// it cannot.
-static void *grow_block(arena *a, void *p, size_t n) {
-    block *b = a->blocks;
-    if (!a->src.grow || b->cap <= ARENA_BLOCK_MAX || (char *)p != (char *)b + BLOCK_HEAD) return NULL;
-    size_t cap = n + ARENA_ALIGN + ARENA_RED_ZONE;
+// An allocation that has a large block for itself: the system can make that longer without a copy. NULL: it
+// cannot, or there is none.
+static void *grow_block(arena *a, void *p, size_t old, size_t n) {
+    block **at = &a->blocks;
+    while (*at && (char *)p != (char *)*at + BLOCK_HEAD) at = &(*at)->next;
+    block *b = *at;
+    if (!b || !a->src.grow || b->cap <= ARENA_BLOCK_MAX || b->used != aligned(old)) return NULL;
+    size_t cap = aligned(n);
     UNPOISON(p, b->cap);
     block *now = a->src.grow(a->src.ctx, b, BLOCK_HEAD + cap);
     if (!now) {
-        POISON((char *)p + a->last_size, b->cap - a->last_size);
+        POISON((char *)p + old, b->cap - old);
         return NULL;
     }
+    *at = now;
     now->cap = now->used = cap;
-    a->blocks = now;
-    a->used += n - a->last_size;
-    a->last = (char *)now + BLOCK_HEAD;
-    a->last_size = n;
-    POISON((char *)a->last + n, cap - n);
-    return a->last;
+    a->used += n - old;
+    char *q = (char *)now + BLOCK_HEAD;
+    if (a->last == p) {
+        a->last = q;
+        a->last_size = n;
+    }
+    POISON(q + n, cap - n);
+    return q;
 }
 
 void *arena_grow_bytes(arena *a, void *p, size_t old, size_t n) {
-    if (p && p == a->last && !a->one_each && n >= a->last_size && n <= SIZE_MAX / 2) {
+    bool newest = p && p == a->last && !a->one_each && n >= a->last_size && n <= SIZE_MAX / 2;
+    if (newest) {
         block *b = a->blocks;
-        size_t at = (size_t)((char *)p - ((char *)b + BLOCK_HEAD));
-        size_t want = (n + ARENA_ALIGN - 1 + (n == 0)) / ARENA_ALIGN * ARENA_ALIGN + ARENA_RED_ZONE;
+        size_t at = (size_t)((char *)p - ((char *)b + BLOCK_HEAD)), want = aligned(n);
         if (want <= b->cap - at) {
             UNPOISON(p, n);
             a->used += n - a->last_size;
@@ -217,7 +226,10 @@ void *arena_grow_bytes(arena *a, void *p, size_t old, size_t n) {
             a->last_size = n;
             return p;
         }
-        void *now = grow_block(a, p, n);
+        old = a->last_size;
+    }
+    if (p && old > ARENA_BLOCK_MAX && !a->one_each && n >= old && n <= SIZE_MAX / 2) {
+        void *now = grow_block(a, p, old, n);
         if (now) return now;
     }
     void *q = arena_bytes(a, n);

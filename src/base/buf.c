@@ -7,7 +7,7 @@ static void reserve(buf *b, size_t more) {
     if (b->cap - b->n > more) return;
     size_t cap = b->cap ? b->cap : 256;
     while (cap - b->n <= more) cap *= 2;
-    b->p = arena_grow_bytes(b->a, b->p, b->n, cap);
+    b->p = arena_grow_bytes(b->a, b->p, b->cap, cap);
     b->cap = cap;
 }
 

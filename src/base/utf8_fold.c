@@ -217,6 +217,11 @@ static bool has_upper(str s) {
     return false;
 }
 
+static void tell(const form *f, utf8_pieces *pieces, str s, utf8_piece p) {
+    pieces->more = pieces->n > s.n / UTF8_PIECE_EACH;
+    if (!pieces->more) vec_push(f->a, pieces, p);
+}
+
 static str apply(const form *f, str s, utf8_pieces *pieces) {
     size_t end = runs_end(f, s, 0);
     if (end == s.n && !(f->fold && has_upper(s))) return s;
@@ -234,7 +239,7 @@ static str apply(const form *f, str s, utf8_pieces *pieces) {
         else
             i = add_segment(f, &out, s, end);
         if (pieces)
-            vec_push(f->a, pieces, (utf8_piece){.from = end, .n = i - end, .to = from, .n_to = out.n - from});
+            tell(f, pieces, s, (utf8_piece){.from = end, .n = i - end, .to = from, .n_to = out.n - from});
         (void)stop_after(f->stop, segment_work(i - end, out.n - from));
         end = runs_end(f, s, i);
     }

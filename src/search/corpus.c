@@ -51,11 +51,6 @@ const corpus_track *corpus_track_of(const corpus_data *d, str path) {
 
 // --- Putting a version together ---
 
-typedef struct {
-    corpus_file file;
-    uint32_t was; // its number while it was loaded
-} placed;
-
 static int by_name(const void *a, const void *b) {
     const file_name *x = a, *y = b;
     if (x->source != y->source) return x->source < y->source ? -1 : 1;
@@ -63,7 +58,8 @@ static int by_name(const void *a, const void *b) {
 }
 
 static int by_first_name(const void *a, const void *b) {
-    return by_name(((const placed *)a)->file.names, ((const placed *)b)->file.names);
+    const loaded *const *x = a, *const *y = b;
+    return by_name((*x)->names.p, (*y)->names.p);
 }
 
 static int by_reason(const void *a, const void *b) {
@@ -77,23 +73,22 @@ static int by_track(const void *a, const void *b) {
     return str_cmp(((const corpus_track *)a)->path, ((const corpus_track *)b)->path);
 }
 
-static placed *place_files(loader *l) {
-    placed *all = NEW_N(l->scratch, placed, l->files.n + 1);
+// The files by their first names; tracks get their numbers.
+static const loaded **order_files(loader *l) {
+    const loaded **order = NEW_N(l->scratch, const loaded *, l->files.n + 1);
     bool sorted = true;
     for (size_t i = 0; i < l->files.n; i++) {
-        loaded *from = &l->files.p[i];
-        if (from->names.n > 1) qsort(from->names.p, from->names.n, sizeof *from->names.p, by_name);
-        all[i] = (placed){.file = *from->file, .was = (uint32_t)i};
-        all[i].file.names = from->names.p;
-        all[i].file.n_names = (uint32_t)from->names.n;
-        sorted = sorted && (i == 0 || by_first_name(&all[i - 1], &all[i]) <= 0);
+        loaded *f = &l->files.p[i];
+        if (f->names.n > 1) qsort(f->names.p, f->names.n, sizeof *f->names.p, by_name);
+        order[i] = f;
+        sorted = sorted && (i == 0 || by_first_name(&order[i - 1], &order[i]) <= 0);
     }
-    if (!sorted) qsort(all, l->files.n, sizeof *all, by_first_name);
+    if (!sorted) qsort(order, l->files.n, sizeof *order, by_first_name);
     uint32_t *now = NEW_N(l->scratch, uint32_t, l->files.n + 1);
-    for (size_t i = 0; i < l->files.n; i++) now[all[i].was] = (uint32_t)i + 1;
+    for (size_t i = 0; i < l->files.n; i++) now[order[i] - l->files.p] = (uint32_t)i + 1;
     for (size_t i = 0; i < l->candidates.n; i++)
         if (l->tracks[i].file) l->tracks[i].file = now[l->tracks[i].file - 1];
-    return all;
+    return order;
 }
 
 // The slabs that hold the files, each counted once.
@@ -162,9 +157,19 @@ static dep_status no_memory(corpus_data *d, dep_err *err) {
     return err_set(err, DEP_ERR_NOMEM, "out of memory");
 }
 
+// It was stopped when all was read: putting together what there is takes a while where files are many.
+static void forget(loader *l) {
+    enum { MANY = 10000 };
+    l->cancelled = true;
+    if (l->files.n < MANY) return;
+    l->files.n = 0;
+    l->candidates.n = 0;
+}
+
 // What the loader holds, as a version. Nothing of an arena is asked for once the memory of malloc is held.
 static dep_status finish(loader *l, corpus_names *names, corpus_data **ret, dep_err *err) {
-    placed *files = place_files(l);
+    if (stop_ask(&l->stop)) forget(l);
+    const loaded **files = order_files(l);
     byte_pairs *pairs = make_pairs(l);
     str *sources = NEW_N(l->names, str, l->space->n_sources);
     for (size_t i = 0; i < l->space->n_sources; i++)
@@ -189,7 +194,12 @@ static dep_status finish(loader *l, corpus_names *names, corpus_data **ret, dep_
     d->files = malloc((d->n_files + 1) * sizeof *d->files);
     d->tracks = malloc((d->n_tracks + 1) * sizeof *d->tracks);
     if (!d->files || !d->tracks) return no_memory(d, err);
-    for (size_t i = 0; i < d->n_files; i++) d->files[i] = files[i].file;
+    for (size_t i = 0; i < d->n_files; i++) {
+        d->files[i] = *files[i]->file;
+        d->files[i].names = files[i]->names.p;
+        d->files[i].n_names = (uint32_t)files[i]->names.n;
+    }
+    (void)stop_ask(&l->stop);
     if (d->n_tracks) memcpy(d->tracks, l->tracks, d->n_tracks * sizeof *d->tracks);
     for (size_t i = 0; i < d->n_tracks; i++) d->n_unwatched += d->tracks[i].linked || d->tracks[i].several;
     bool sorted = true;

@@ -66,8 +66,11 @@ void loader_gather(loader *l, walk_file *files, size_t n) {
         l->candidates.p = sort_until(l->scratch, l->candidates.p, l->candidates.n, sizeof *l->candidates.p,
                                      by_source_path, &l->stop);
     vec_reserve(l->scratch, &l->files, l->candidates.n);
+    (void)stop_ask(&l->stop);
     l->tracks = NEW_N(l->scratch, corpus_track, l->candidates.n + 1);
+    (void)stop_ask(&l->stop);
     l->fetched = NEW_N(l->scratch, fetched, l->candidates.n + 1);
+    (void)stop_ask(&l->stop);
     l->n_slots = 64;
     while (l->n_slots < l->candidates.n * 2) l->n_slots *= 2;
     l->slots = NEW_N(l->scratch, slot, l->n_slots);
@@ -308,13 +311,16 @@ static void recognize(loader *l) {
 
 // Each source first gets an equal share of the budget, so that a large one does not starve those after it;
 // what the shares leave goes to the files that did not fit, in order. What was read before it was stopped is
-// taken in even then.
+// taken in even then, unless that is so much that it takes its time.
 static dep_status load_shares(loader *l, size_t share, dep_err *err) {
+    enum { STILL = 10000 };
     uint32_t source = SEARCH_NO_SOURCE;
-    for (size_t i = 0; i < l->candidates.n; i++) {
+    for (size_t i = 0, still = 0; i < l->candidates.n && still < STILL; i++) {
         candidate *cand = &l->candidates.p[i];
         bool fits, here = l->fetched[i].state != FETCH_NOT_YET;
-        if (stop_said(&l->stop) ? !here : !here && stop_asked(l)) continue;
+        bool stopped = here ? stop_after(&l->stop, STOP_ITEM) : stop_asked(l);
+        still += stopped;
+        if (stopped && !here) continue;
         if (cand->sources.p[0] != source) {
             source = cand->sources.p[0];
             l->share_left = share;

@@ -338,7 +338,7 @@ void corpus_prepare(arena *turn, str path, str text, bool bare, stop_sign *stop,
 // Puts it into the last slab of `to` or a new one. CANCELLED: it was stopped, and the slab holds nothing of
 // it.
 [[nodiscard]] dep_status corpus_keep(const corpus_parts *p, slabs *to, corpus_file *f, dep_err *err);
-enum : uint32_t { LINES_EACH = 32 << 10 };
+enum : uint32_t { LINES_EACH = 4 << 10 };
 static inline const char *corpus_path_start(const corpus_file *f) {
     return f->folded.p - 1 - f->n_path;
 }

@@ -211,7 +211,10 @@ static dep_status pack(const corpus_parts *p, slabs *to, corpus_file *f, dep_err
     return f->folded.p ? DEP_OK : err_set(err, DEP_ERR_CANCELLED, "stopped");
 }
 
+static_assert(sizeof(patch) >= UTF8_PIECE_EACH, "where not all pieces are told, the original is kept whole");
+
 static void look_at_pieces(corpus_parts *p) {
+    p->whole = p->pieces.more;
     for (vec_each(const utf8_piece, u, &p->pieces)) {
         p->pool += u->n;
         p->whole = p->whole || u->n > UINT16_MAX || u->n_to > UINT16_MAX;

@@ -161,11 +161,63 @@ static void test_base_arena__vectors_keep_what_was_pushed_and_an_empty_one_has_n
     arena_free(a);
 }
 
+static int grown;
+
+static void *counted_grow(void *ctx, void *p, size_t n) {
+    (void)ctx;
+    grown++;
+    return realloc(p, n);
+}
+
+static void *plain_alloc(void *ctx, size_t n) {
+    (void)ctx;
+    return malloc(n);
+}
+
+static void plain_free(void *ctx, void *p) {
+    (void)ctx;
+    free(p);
+}
+
+// Two large arrays that grow by turns: neither is the newest when its turn comes.
+static void test_base_arena__a_large_allocation_grows_with_its_block(void **state) {
+    (void)state;
+#ifndef DEPUTY_ARENA_ONE_EACH
+    arena_source source = {.alloc = plain_alloc, .free = plain_free, .grow = counted_grow};
+    arena *a = arena_new_from(&source, false);
+    size_t n = (size_t)2 << 20;
+    unsigned char *p[2] = {arena_bytes(a, n), arena_bytes(a, n)};
+    memset(p[0], 1, n);
+    memset(p[1], 2, n);
+    (void)arena_alloc(a, 100);
+    grown = 0;
+    for (int turn = 0; turn < 8; turn++) {
+        int k = turn % 2;
+        size_t more = n + n / 2 * (size_t)(turn / 2 + 1), had = turn < 2 ? n : more - n / 2;
+        p[k] = arena_grow(a, p[k], had, more);
+        assert_int_equal(p[k][0], k + 1);
+        assert_int_equal(p[k][n - 1], k + 1);
+        assert_int_equal(p[k][more - 1], 0);
+        memset(arena_alloc(a, 1000), 7, 1000);
+    }
+    assert_int_equal(grown, 8);
+    // What shares a block with others does not take them along.
+    char *small = arena_alloc(a, 10);
+    small[0] = 'x';
+    (void)arena_alloc(a, 10);
+    assert_int_equal(*(char *)arena_grow(a, small, 10, n), 'x');
+    assert_int_equal(grown, 8);
+    arena_reset(a);
+    arena_free(a);
+#endif
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_base_arena__allocations_are_zero_aligned_and_apart),
         cmocka_unit_test(test_base_arena__the_newest_allocation_grows_in_place),
         cmocka_unit_test(test_base_arena__blocks_larger_than_any_block_are_served),
+        cmocka_unit_test(test_base_arena__a_large_allocation_grows_with_its_block),
         cmocka_unit_test(test_base_arena__cleanup_runs_in_reverse_order_once),
         cmocka_unit_test(test_base_arena__reset_gives_zeroed_memory_again),
         cmocka_unit_test(test_base_arena__out_of_memory_returns_from_the_nearest_catch),
