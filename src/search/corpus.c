@@ -256,7 +256,7 @@ static dep_status read_all(loader *l, const search_limits *limits, const walk_wa
         loader_gather(l, only, n_only);
     else
         TRY(walk(l, limits, watch, err));
-    if (pass) TRY(pass->begin(pass->ctx, l->candidates.p, l->candidates.n, &l->taker, err));
+    if (pass) TRY(pass->begin(pass->ctx, l->candidates.p, l->fetched, l->candidates.n, &l->taker, err));
     TRY(loader_begin(l, pass ? pass->crew : NULL, err));
     for (size_t i = 0; i < crew_size(l->crew) && !pass && !only; i++)
         l->fetchers[i].pairs = NEW_N(l->scratch, uint32_t, PAIRS);

@@ -77,10 +77,10 @@ static dep_status scan_some(direct *d, size_t worker, size_t from, size_t to, de
     return x->pieces ? scan_stream_files(x->pieces, from, to, err) : DEP_OK;
 }
 
-static dep_status take_files(void *ctx, size_t worker, fetched *all, size_t from, size_t to, dep_err *err) {
+static dep_status take_files(void *ctx, size_t worker, size_t from, size_t to, dep_err *err) {
     direct *d = ctx;
+    fetched *all = d->fetched;
     size_t first = from;
-    d->fetched = all;
     for (size_t i = from; i < to; i++) {
         if (all[i].state == FETCH_TEXT && run_admits(&d->r, d->names[i].path)) {
             all[i].file.names = &d->names[i];
@@ -96,11 +96,12 @@ static dep_status take_files(void *ctx, size_t worker, fetched *all, size_t from
 
 // --- Reading ---
 
-static dep_status begin(void *ctx, const candidate *candidates, size_t n, const text_taker **taker,
-                        dep_err *err) {
+static dep_status begin(void *ctx, const candidate *candidates, fetched *all, size_t n,
+                        const text_taker **taker, dep_err *err) {
     (void)err;
     direct *d = ctx;
     arena *a = d->r.scratch;
+    d->fetched = all;
     d->names = NEW_N(a, file_name, n);
     for (size_t i = 0; i < n; i++)
         d->names[i] = (file_name){.source = candidates[i].sources.p[0], .path = candidates[i].path};

@@ -179,7 +179,7 @@ static void spend(loader *l, size_t n) {
 
 dep_status loader_show(loader *l, fetcher *x, size_t from, size_t to, dep_err *err) {
     if (!l->taker) return DEP_OK;
-    dep_status status = l->taker->take(l->taker->ctx, (size_t)(x - l->fetchers), l->fetched, from, to, err);
+    dep_status status = l->taker->take(l->taker->ctx, (size_t)(x - l->fetchers), from, to, err);
     for (size_t i = from; i < to; i++) {
         l->fetched[i].file.in = NULL;
         l->fetched[i].file.folded.p = NULL;

@@ -18,7 +18,7 @@ typedef struct {
 // arena, candidates [from, to), of which those with FETCH_TEXT have a text. It is gone afterwards; what is to
 // stay is copied. Each candidate comes once; what one worker gets mostly comes in rising order.
 typedef struct {
-    dep_status (*take)(void *ctx, size_t worker, fetched *all, size_t from, size_t to, dep_err *err);
+    dep_status (*take)(void *ctx, size_t worker, size_t from, size_t to, dep_err *err);
     void *ctx;
 } text_taker;
 
@@ -50,9 +50,9 @@ typedef struct {
 
 // One pass over all texts, of which nothing is kept.
 typedef struct {
-    // n: candidates, in order. *taker: who gets their texts.
-    dep_status (*begin)(void *ctx, const candidate *candidates, size_t n, const text_taker **taker,
-                        dep_err *err);
+    // n: candidates, in order, and what will come of them. *taker: who gets their texts.
+    dep_status (*begin)(void *ctx, const candidate *candidates, fetched *all, size_t n,
+                        const text_taker **taker, dep_err *err);
     void *ctx;
     crew *crew; // whose threads read
 } text_pass;
