@@ -404,3 +404,35 @@ dep_status decode_text_until(arena *a, str bytes, str declared, stop_sign *stop,
 dep_status decode_text(arena *a, str bytes, str declared, decoded *ret, dep_err *err) {
     return decode_text_until(a, bytes, declared, NULL, ret, err);
 }
+
+// --- A part of a text ---
+
+// Not between the halves of a pair.
+static str whole_units(str head, bool big) {
+    head.n -= head.n % 2;
+    if (head.n < 2) return head;
+    unsigned char high = (unsigned char)head.p[head.n - (big ? 2 : 1)];
+    if (high >= 0xD8 && high <= 0xDB) head.n -= 2;
+    return head;
+}
+
+// The last line is the one that is cut; of a text without lines, the last character.
+static str whole_bytes(str head) {
+    size_t at = str_rchr(head, '\n');
+    if (at != SIZE_MAX) return str_sub(head, 0, at + 1);
+    for (size_t back = 1; back <= 4 && back <= head.n; back++) {
+        unsigned char c = (unsigned char)head.p[head.n - back];
+        if ((c & 0xC0) == 0x80) continue;
+        size_t need = c < 0x80 ? 1 : c >= 0xF0 ? 4 : c >= 0xE0 ? 3 : 2;
+        return str_sub(head, 0, need > back ? head.n - back : head.n);
+    }
+    return head;
+}
+
+str decode_whole(str head, str declared) {
+    str fours = str_sub(head, 0, head.n / 4 * 4);
+    const encoding *e = find_encoding(declared), *bom = by_bom(fours);
+    if (bom && (!e || bom->how == e->how)) e = bom;
+    if (e && e->how == BY_UTF32) return fours;
+    return e && e->how == BY_UTF16 ? whole_units(head, e->traits & BIG) : whole_bytes(head);
+}

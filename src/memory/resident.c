@@ -87,15 +87,10 @@ static bool cancelled(void *p) {
     return f->cancelled && f->cancelled(f->ctx);
 }
 
-static void close_corpus(void *p) {
-    search_close(p);
-}
-
 static dep_status search_once(arena *a, arena *s, arena *bytes, memory_scope *m, const search_query *q,
                               finder *f, search_result *ret, dep_err *err) {
     ARENA_CATCH(a, err);
     memory_items items;
-    search_corpus *corpus = NULL;
     static const str include[] = {S_INIT("*.md"), S_INIT("daily/*.md")};
     search_source source = {.include = include, .n_include = 2};
     search_space space = {.root = m->dir,
@@ -109,9 +104,7 @@ static dep_status search_once(arena *a, arena *s, arena *bytes, memory_scope *m,
     TRY(memory_scan(s, bytes, m, false, &items, err));
     f->items = &items;
     f->moved = false;
-    TRY(search_open(&space, &corpus, err));
-    arena_defer(s, close_corpus, corpus);
-    return search_run(a, corpus, q, ret, err);
+    return search_directly(a, &space, q, ret, err);
 }
 
 dep_status memory_search(arena *a, memory_scope *m, str query, size_t limit, bool (*is_cancelled)(void *),

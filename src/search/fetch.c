@@ -139,35 +139,6 @@ void fetch_end(fetcher *x) {
 
 // --- Text ---
 
-// UTF-16: not between the halves of a pair.
-static str whole_units(str head, bool big) {
-    head.n -= head.n % 2;
-    if (head.n < 2) return head;
-    unsigned char high = (unsigned char)head.p[head.n - (big ? 2 : 1)];
-    if (high >= 0xD8 && high <= 0xDB) head.n -= 2;
-    return head;
-}
-
-// What a read that stopped at a limit leaves: whole lines where there are lines, whole characters in any
-// case.
-static str whole_part(str head, str encoding) {
-    bool wide = str_find(encoding, S("16")) != SIZE_MAX;
-    if (str_starts(head, S("\xFF\xFE\0\0")) || str_find(encoding, S("32")) != SIZE_MAX)
-        return str_sub(head, 0, head.n / 4 * 4);
-    if (str_starts(head, S("\xFF\xFE"))) return whole_units(head, false);
-    if (wide || str_starts(head, S("\xFE\xFF")))
-        return whole_units(head, !str_ends(encoding, S("LE")) && !str_ends(encoding, S("le")));
-    size_t at = str_rchr(head, '\n');
-    if (at != SIZE_MAX) return str_sub(head, 0, at + 1);
-    for (size_t back = 1; back <= 4 && back <= head.n; back++) {
-        unsigned char ch = (unsigned char)head.p[head.n - back];
-        if ((ch & 0xC0) == 0x80) continue;
-        size_t need = ch < 0x80 ? 1 : ch >= 0xF0 ? 4 : ch >= 0xE0 ? 3 : 2;
-        return str_sub(head, 0, need > back ? head.n - back : head.n);
-    }
-    return head;
-}
-
 // A document that holds text, but not as text: PDF, and what word processors, spreadsheets and readers of
 // books write.
 static bool needs_converter(str path, str bytes) {
@@ -217,7 +188,7 @@ static bool read_text(fetcher *x, const candidate *cand, int fd, fetched *f, str
             f->file.bytes = bytes.n = max;
             note(x, f, true,
                  str_fmt(x->turn, "over " STR_FMT ": head searched", STR_ARG(size_text(x->turn, max))));
-            bytes = whole_part(bytes, encoding);
+            bytes = decode_whole(bytes, encoding);
         }
         status = decode_text_until(x->turn, bytes, encoding, x->stop, &d, &err);
     }

@@ -1,10 +1,6 @@
 // tools: kb_search. The sources are the grant's; `source` and `path` only narrow.
 #include "tools/tools_int.h"
 
-static void close_corpus(void *p) {
-    search_close(p);
-}
-
 dep_status tool_kb_search(tool_ctx *c, dep_err *err) {
     const config_limits *l = &c->t->w->config.limits;
     knowledge_opts o = {.root = c->t->w->fd,
@@ -19,15 +15,12 @@ dep_status tool_kb_search(tool_ctx *c, dep_err *err) {
                         .cancelled = c->env->cancelled,
                         .cancel_ctx = c->env->ctx};
     search_space space = knowledge_space(c->turn, &o);
-    search_corpus *corpus;
     search_result r;
-    TRY(search_open(&space, &corpus, err));
-    arena_defer(c->turn, close_corpus, corpus);
     search_query q = {.query = json_str(c->args, S("query"), (str){0}),
                       .limit = (size_t)json_num(c->args, S("limit"), SEARCH_LIMIT_DEFAULT),
                       .source = json_str(c->args, S("source"), (str){0}),
                       .path = json_str(c->args, S("path"), (str){0})};
-    TRY(search_run(c->turn, corpus, &q, &r, err));
+    TRY(search_directly(c->turn, &space, &q, &r, err));
     strs names = {0};
     for (vec_each(const def_source, s, &c->t->g->sources)) vec_push(c->turn, &names, s->name);
     knowledge_text(c->out, &r, q.query, &names);

@@ -312,6 +312,31 @@ static void test_base_decode__made_files(void **state) {
     }
 }
 
+static void check_whole(str head, const char *declared, size_t want) {
+    if (decode_whole(head, str_z(declared)).n != want)
+        fail_msg("%s: not %zu of %zu bytes", declared, want, head.n);
+}
+
+static void test_base_decode__of_a_head_whole_lines_or_characters_are_left(void **state) {
+    (void)state;
+    check_whole(S("one\ntwo\nthr"), "", 8);
+    check_whole(S("caf\xC3"), "", 3);
+    check_whole(S("\xE4\xB8\xAD\xE6\x96"), "", 3);
+    check_whole(S("\xE4\xB8\xAD"), "UTF-8", 3);
+    check_whole((str){0}, "", 0);
+    // "a", and the first half of a pair. Without a mark and an order it is the little one, as decode_text has
+    // it.
+    str little = S("a\0\x3D\xD8"), big = S("\0a\xD8\x3D");
+    check_whole(little, "UTF-16", 2);
+    check_whole(little, "utf_16le", 2);
+    check_whole(big, "UTF-16BE", 2);
+    check_whole(big, "UTF-16", 4);
+    check_whole(S("\xFE\xFF\xD8\x3D"), "UTF-16", 2);
+    check_whole(S("\xFF\xFE\x3D\xD8x"), "", 2);
+    check_whole(S("\xFF\xFE\0\0a\0\0"), "", 4);
+    check_whole(S("a\0\0\0b\0"), "UTF-32", 4);
+}
+
 int main(void) {
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest cases[] = {
@@ -328,6 +353,7 @@ int main(void) {
         CASE(test_base_decode__long_texts_cross_every_inner_border),
         CASE(test_base_decode__the_needle_is_found_whatever_the_encoding),
         CASE(test_base_decode__made_files),
+        CASE(test_base_decode__of_a_head_whole_lines_or_characters_are_left),
     };
     return cmocka_run_group_tests_name("base_decode", cases, NULL, NULL);
 }
