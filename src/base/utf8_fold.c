@@ -197,7 +197,7 @@ static char narrow(const form *f, str s, size_t *i) {
     if (next < s.n && leans_back(utf8_next(s, &after))) return 0;
     *i = next;
     char c = cp == 0x3000 ? ' ' : (char)(cp - 0xFEE0);
-    return f->fold && c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+    return f->fold ? lower(c) : c;
 }
 
 // What a segment costs, in bytes of plain text.

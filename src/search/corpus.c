@@ -52,9 +52,7 @@ const corpus_track *corpus_track_of(const corpus_data *d, str path) {
 // --- Putting a version together ---
 
 static int by_name(const void *a, const void *b) {
-    const file_name *x = a, *y = b;
-    if (x->source != y->source) return x->source < y->source ? -1 : 1;
-    return str_cmp(x->path, y->path);
+    return name_order(*(const file_name *)a, *(const file_name *)b);
 }
 
 static int by_first_name(const void *a, const void *b) {

@@ -146,8 +146,7 @@ static bool is_plain(const loader *l) {
 
 static int by_file(const void *a, const void *b) {
     const walk_file *x = a, *y = b;
-    return x->source != y->source ? (x->source > y->source) - (x->source < y->source)
-                                  : str_cmp(x->path, y->path);
+    return name_order((file_name){x->source, x->path}, (file_name){y->source, y->path});
 }
 
 static dep_status read_again(const direct *d, corpus_data **ret, dep_err *err) {

@@ -39,8 +39,7 @@ static int by_path_source(const void *a, const void *b) {
 
 static int by_source_path(const void *a, const void *b) {
     const candidate *x = a, *y = b;
-    if (x->sources.p[0] != y->sources.p[0]) return x->sources.p[0] < y->sources.p[0] ? -1 : 1;
-    return str_cmp(x->path, y->path);
+    return name_order((file_name){x->sources.p[0], x->path}, (file_name){y->sources.p[0], y->path});
 }
 
 static bool is_sorted(const candidate *p, size_t n) {

@@ -42,9 +42,7 @@ static bool passes(const run *r, uint32_t source, str path) {
 }
 
 static int by_name(const void *a, const void *b) {
-    const file_name *x = ((const selected_file *)a)->name, *y = ((const selected_file *)b)->name;
-    if (x->source != y->source) return x->source < y->source ? -1 : 1;
-    return str_cmp(x->path, y->path);
+    return name_order(*((const selected_file *)a)->name, *((const selected_file *)b)->name);
 }
 
 static void select_files(run *r) {

@@ -193,7 +193,10 @@ static double norm(double b, double len, double avg) {
 
 // What the section has of each term of the file.
 static void add_cells(scorer *x, const tally_section *in) {
-    for (size_t i = 0; i < x->in->n_cells; i++) x->around[x->t->cells[x->in->first + i].term] = 0;
+    for (size_t i = 0; i < x->in->n_cells; i++) {
+        uint16_t t = x->t->cells[x->in->first + i].term;
+        x->around[t] = x->alone[t] = 0;
+    }
     for (size_t i = 0; i < in->n_cells; i++) {
         const tally_cell *c = &x->t->cells[in->first + i];
         x->around[c->term] = tally_occurrences(c->body);
@@ -210,7 +213,6 @@ double score_enter_section(scorer *x, const tally_section *in) {
     double chain_norm = norm(weights.b_chain, add_chain(x, in->section), s->avg_chain);
     double body_norm = norm(weights.b_body, body_len, s->avg_body);
     double doc_norm = norm(weights.b_doc, (double)f->folded.n, s->avg_doc);
-    for (size_t i = 0; i < x->in->n_cells; i++) x->alone[x->t->cells[x->in->first + i].term] = 0;
     add_cells(x, in);
     x->base = x->in_path;
     for (size_t i = 0; i < x->in->n_cells; i++) {

@@ -164,6 +164,11 @@ typedef struct {
     str path;
 } file_name;
 
+// By source, then path: the order of files everywhere.
+static inline int name_order(file_name x, file_name y) {
+    return x.source != y.source ? (x.source > y.source) - (x.source < y.source) : str_cmp(x.path, y.path);
+}
+
 // Where a heading's first line begins in the folded text, and the first line below it.
 typedef struct {
     uint32_t first, body;
