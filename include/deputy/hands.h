@@ -10,6 +10,7 @@ enum { HANDS_MOST = 64 };
 // most: threads there may be, up to HANDS_MOST. Each is started when it is first needed, and then kept. NULL:
 // no memory.
 hands *hands_new(size_t most);
+size_t hands_most(const hands *h);
 // Waits for what they are at. Nobody may ask any more. NULL is fine.
 void hands_free(hands *h);
 // Runs run(ctx) on a thread beside the caller's. False: all are at work, or there is none, as with h NULL.

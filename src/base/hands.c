@@ -60,6 +60,10 @@ hands *hands_new(size_t most) {
     return h;
 }
 
+size_t hands_most(const hands *h) {
+    return h->most;
+}
+
 void hands_free(hands *h) {
     if (!h) return;
     pthread_mutex_lock(&h->lock);

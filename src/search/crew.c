@@ -40,7 +40,7 @@ struct crew {
     pthread_cond_t begin, done;
     atomic_size_t stage;
     atomic_size_t running; // workers that are at it
-    size_t there;          // threads that were lent and have not left
+    atomic_size_t there;   // threads that were lent and have not left
     bool open, end;        // open: a stage may be joined
 };
 
@@ -94,7 +94,7 @@ static void work_aside(void *ctx) {
         if (atomic_fetch_sub(&c->running, 1) == 1) pthread_cond_signal(&c->done);
         pthread_mutex_unlock(&c->lock);
     }
-    if (--c->there == 0) pthread_cond_signal(&c->done);
+    if (atomic_fetch_sub(&c->there, 1) == 1) pthread_cond_signal(&c->done);
     pthread_mutex_unlock(&c->lock);
 }
 
@@ -102,15 +102,18 @@ static void work_aside(void *ctx) {
 static void send_away(crew *c) {
     for (size_t i = 1; i < c->started; i++) {
         bool back = hands_take_back(c->hands, &c->workers[i]);
-        pthread_mutex_lock(&c->lock);
-        c->there -= back;
-        pthread_mutex_unlock(&c->lock);
+        atomic_fetch_sub(&c->there, back);
     }
     pthread_mutex_lock(&c->lock);
     c->end = true;
     atomic_fetch_add(&c->stage, 1); // whoever looks for the next one sees it
     pthread_cond_broadcast(&c->begin);
-    while (c->there) pthread_cond_wait(&c->done, &c->lock);
+    pthread_mutex_unlock(&c->lock);
+    size_t left = atomic_load(&c->there);
+    if (left) look_for_other(&c->there, left);
+    // Also so that the last one has given the lock back.
+    pthread_mutex_lock(&c->lock);
+    while (atomic_load(&c->there)) pthread_cond_wait(&c->done, &c->lock);
     pthread_mutex_unlock(&c->lock);
 }
 
@@ -126,8 +129,12 @@ static void end(void *ctx) {
 
 // With the lock held, workers up to `wanted`, as far as there are hands for them.
 static void start(crew *c, size_t wanted) {
-    for (; c->started < wanted; c->started++, c->there++)
-        if (!hands_lend(c->hands, work_aside, &c->workers[c->started])) return;
+    for (; c->started < wanted; c->started++) {
+        atomic_fetch_add(&c->there, 1);
+        if (hands_lend(c->hands, work_aside, &c->workers[c->started])) continue;
+        atomic_fetch_sub(&c->there, 1);
+        return;
+    }
 }
 
 static bool ask_worker(void *ctx) {
@@ -135,10 +142,15 @@ static bool ask_worker(void *ctx) {
     return crew_stops(w->c, w->number);
 }
 
+// Whoever keeps hands has asked how many processors there are: that is read from a file.
+static size_t most_workers(const hands *h) {
+    long processors = h ? (long)hands_most(h) + 1 : sysconf(_SC_NPROCESSORS_ONLN);
+    return processors < 1 ? 1 : processors > CREW_MOST ? CREW_MOST : (size_t)processors;
+}
+
 crew *crew_new(arena *a, hands *h, pool *p, size_t most, bool (*ask)(void *ctx), void *ctx) {
     crew *c = NEW(a, crew);
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    c->most = processors < 1 ? 1 : processors > CREW_MOST ? CREW_MOST : (size_t)processors;
+    c->most = most_workers(h);
     if (most < c->most) c->most = most ? most : 1;
     c->started = 1;
     c->hands = h;
@@ -160,6 +172,7 @@ crew *crew_new(arena *a, hands *h, pool *p, size_t most, bool (*ask)(void *ctx),
     pthread_mutex_lock(&c->lock);
     if (h) start(c, c->most);
     pthread_mutex_unlock(&c->lock);
+    for (; h && c->most > c->started; c->most--) arena_free(c->workers[c->most - 1].a);
     return c;
 }
 

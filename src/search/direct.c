@@ -108,7 +108,7 @@ static dep_status begin(void *ctx, const candidate *candidates, fetched *all, si
     d->r.files = NEW_N(a, selected_file, n);
     d->r.n_files = n;
     d->c.n_candidates = n;
-    d->f.ranking = rank_begin(a, d->crew, &d->f.terms, d->r.files, n);
+    d->f.ranking = rank_begin(a, d->crew, &d->f.terms, d->r.files);
     d->readers = NEW_N(a, reader, crew_size(d->crew));
     for (size_t i = 0; i < crew_size(d->crew); i++) {
         d->readers[i].lines =
@@ -194,10 +194,11 @@ static const str *source_names(const direct *d) {
     return names;
 }
 
-static size_t count_admitted(const direct *d) {
-    size_t n = 0;
-    for (size_t i = 0; i < d->c.n_candidates; i++) n += d->r.files[i].file != NULL;
-    return n;
+// What was admitted, before files are put in place.
+static void sum_up(direct *d) {
+    d->r.sums = (selection_sums){0};
+    for (size_t i = 0; i < d->c.n_candidates; i++)
+        if (d->r.files[i].file) selection_add(&d->r.sums, d->r.files[i].file);
 }
 
 // *done: false when it takes a kept corpus to tell.
@@ -217,6 +218,7 @@ static dep_status ask(direct *d, arena *a, search_result *ret, bool *done, dep_e
         TRY(read_all(d, &l, err));
     }
     if (!is_plain(l)) return DEP_OK;
+    sum_up(d);
     TRY(run_rank(&d->r, &d->f, err));
     // Of lines that are shown the files would be read again.
     if (stop_said(&d->asks)) d->f.n_ranked = 0;
@@ -232,7 +234,7 @@ static dep_status ask(direct *d, arena *a, search_result *ret, bool *done, dep_e
     d->c.n_sources = space->n_sources;
     d->c.cuts = l->cuts;
     d->c.cancelled = l->cancelled;
-    d->r.n_files = count_admitted(d);
+    d->r.n_files = d->r.sums.files;
     TRY(run_answer(&d->r, a, &d->f, ret, err));
     *done = true;
     return DEP_OK;

@@ -46,7 +46,6 @@ struct ranking {
     crew *crew;
     const term_list *terms;
     const selected_file *selected;
-    size_t n_selected;
     worker *workers;
     size_t n_workers;
     const scan_result *scan;
@@ -192,14 +191,12 @@ static dep_status rank_job(void *ctx, size_t number, size_t job, dep_err *err) {
 
 // --- The whole ---
 
-ranking *rank_begin(arena *a, crew *crew, const term_list *terms, const selected_file *files,
-                    size_t n_files) {
+ranking *rank_begin(arena *a, crew *crew, const term_list *terms, const selected_file *files) {
     ranking *r = NEW(a, ranking);
     r->a = a;
     r->crew = crew;
     r->terms = terms;
     r->selected = files;
-    r->n_selected = n_files;
     r->n_workers = crew_size(crew);
     r->workers = NEW_N(a, worker, r->n_workers);
     for (size_t i = 0; i < r->n_workers; i++) {
@@ -311,14 +308,14 @@ static const term_hit *best_hit(const scoring *s, const candidate *c) {
     return &hits[best];
 }
 
-dep_status rank_lines(ranking *r, const scan_result *scan, size_t limit, ranked_line *ret, size_t *n,
-                      dep_err *err) {
+dep_status rank_lines(ranking *r, const scan_result *scan, const selection_sums *sums, size_t limit,
+                      ranked_line *ret, size_t *n, dep_err *err) {
     *n = 0;
     if (limit > scan->lines) limit = scan->lines;
     if (limit == 0) return DEP_OK;
     r->scan = scan;
     if (scan->trimmed) TRY(tally_again(r, err));
-    scoring_begin(r->a, &r->s, r->terms, r->selected, r->n_selected, sum_found(r));
+    scoring_begin(r->a, &r->s, r->terms, r->selected, sums, sum_found(r));
     sort_files(r);
     uint32_t groups = begin_ranking(r, limit);
     TRY(crew_run(r->crew, (r->n_files + JOB_FILES - 1) / JOB_FILES, rank_job, r, err));

@@ -115,8 +115,8 @@ typedef struct {
 } scoring;
 
 // found_in: in how many sections each term is.
-void scoring_begin(arena *a, scoring *s, const term_list *terms, const selected_file *files, size_t n_files,
-                   const uint32_t *found_in);
+void scoring_begin(arena *a, scoring *s, const term_list *terms, const selected_file *files,
+                   const selection_sums *sums, const uint32_t *found_in);
 // Fills in what a line of the file may at most be worth, by its counts alone.
 void score_bound(const scoring *s, const tally *t, tally_file *in);
 

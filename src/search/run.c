@@ -53,6 +53,7 @@ static void select_files(run *r) {
         for (uint32_t k = 0; k < f->n_names; k++) {
             if (!passes(r, f->names[k].source, f->names[k].path)) continue;
             r->files[r->n_files++] = (selected_file){.file = f, .name = &f->names[k]};
+            selection_add(&r->sums, f);
             break;
         }
     }
@@ -164,18 +165,12 @@ static void add_cuts(const run *r, arena *a, const scan_result *scan, search_res
 
 // --- The whole ---
 
-static size_t bytes_of(const run *r) {
-    size_t bytes = 0;
-    for (size_t i = 0; i < r->n_files; i++) bytes += r->files[i].file->folded.n;
-    return bytes;
-}
-
 static bool ask(void *ctx) {
     return stop_ask(ctx);
 }
 
 static dep_status scan(const run *r, crew *crew, found *f, dep_err *err) {
-    f->ranking = rank_begin(r->scratch, crew, &f->terms, r->files, r->n_files);
+    f->ranking = rank_begin(r->scratch, crew, &f->terms, r->files);
     return scan_lines(r->scratch, crew, &f->terms, r->files, r->n_files, r->c, rank_take, f->ranking,
                       &f->scan, err);
 }
@@ -196,7 +191,7 @@ dep_status run_rank(const run *r, found *f, dep_err *err) {
     size_t limit = r->q->limit ? r->q->limit : SEARCH_LIMIT_DEFAULT;
     if (limit > f->scan.lines) limit = f->scan.lines;
     f->ranked = NEW_N(r->scratch, ranked_line, limit);
-    return rank_lines(f->ranking, &f->scan, limit, f->ranked, &f->n_ranked, err);
+    return rank_lines(f->ranking, &f->scan, &r->sums, limit, f->ranked, &f->n_ranked, err);
 }
 
 static dep_status find(run *r, found *f, dep_err *err) {
@@ -204,7 +199,7 @@ static dep_status find(run *r, found *f, dep_err *err) {
     TRY(run_parse(r, f, err));
     TRY(find_source(r, err));
     select_files(r);
-    crew *crew = crew_new(r->scratch, r->c->hands, r->c->pool, bytes_of(r) / SCAN_PART_BYTES, ask, r->asks);
+    crew *crew = crew_new(r->scratch, r->c->hands, r->c->pool, r->sums.bytes / SCAN_PART_BYTES, ask, r->asks);
     TRY(scan(r, crew, f, err));
     bool more = false;
     TRY(near_add(r->scratch, crew, r->files, r->n_files, r->c, &f->scan, &f->terms, &more, err));

@@ -11,6 +11,7 @@ typedef struct {
     glob_pat *path;  // NULL: all
     selected_file *files;
     size_t n_files;
+    selection_sums sums; // of files[]
     bool cut_query;
 } run;
 

@@ -460,5 +460,9 @@ void scanner_new(arena *a, scanner *s, const term_list *terms, const scanner *li
     s->lines_of = NEW_N(a, term_lines, terms->n);
     s->found.pool = crew_pool(s->crew);
     arena_defer(a, free_found, &s->found);
-    fill_tables(s, terms);
+    // Those of another one serve as well.
+    if (like->needles)
+        memcpy(s->needles, like->needles, terms->n * sizeof *s->needles);
+    else
+        fill_tables(s, terms);
 }

@@ -67,7 +67,7 @@ static dep_status scan_all(arena *a, const scanner *like, size_t chunk_bytes, co
                            size_t n, scanning *all, dep_err *err) {
     all->workers = NEW_N(a, scanner, crew_size(like->crew));
     for (size_t i = 0; i < crew_size(like->crew); i++)
-        scanner_new(crew_arena(like->crew, i), &all->workers[i], terms, like, i);
+        scanner_new(crew_arena(like->crew, i), &all->workers[i], terms, i ? all->workers : like, i);
     divide(a, all, chunk_bytes, like->files, n);
     return crew_run(like->crew, all->chunks.n, scan_job, all, err);
 }

@@ -62,7 +62,8 @@ typedef struct {
     size_t step; // bytes that the kernel goes at a time
 } scanner;
 
-// terms: those of `like` are not looked at. What the scanner needs lives in `a`, and is given back with it.
+// like: another scanner of the same terms, or one with nothing but what they have in common. What the scanner
+// needs lives in `a`, and is given back with it.
 void scanner_new(arena *a, scanner *s, const term_list *terms, const scanner *like, size_t worker);
 // Scans s->chunk, and shows it to s->take.
 [[nodiscard]] dep_status scanner_chunk(scanner *s, dep_err *err);

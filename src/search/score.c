@@ -49,25 +49,15 @@ static void weigh_terms(arena *a, scoring *s, const uint32_t *found_in) {
     }
 }
 
-void scoring_begin(arena *a, scoring *s, const term_list *terms, const selected_file *files, size_t n_files,
-                   const uint32_t *found_in) {
-    double bytes = 0, lines = 0, chain = 0;
-    size_t n = 0;
-    *s = (scoring){.terms = terms, .n_terms = terms->asked, .files = files};
+void scoring_begin(arena *a, scoring *s, const term_list *terms, const selected_file *files,
+                   const selection_sums *sums, const uint32_t *found_in) {
+    *s = (scoring){.terms = terms, .n_terms = terms->asked, .files = files, .most_heads = sums->most_heads};
+    double bytes = (double)sums->bytes, lines = (double)sums->lines;
     s->idf = NEW_N(a, double, s->n_terms);
-    for (size_t i = 0; i < n_files; i++) {
-        const corpus_file *f = files[i].file;
-        if (!f) continue;
-        n++;
-        bytes += (double)f->folded.n;
-        lines += f->n_lines;
-        chain += (double)f->chain_bytes;
-        s->n_sections += f->n_heads + 1;
-        if (f->n_heads > s->most_heads) s->most_heads = f->n_heads;
-    }
-    s->avg_doc = bytes / (double)n + 1;
+    s->n_sections = (double)sums->sections;
+    s->avg_doc = bytes / (double)sums->files + 1;
     s->avg_line = bytes / (lines > 0 ? lines : 1) + 1;
-    s->avg_chain = chain / s->n_sections + 1;
+    s->avg_chain = (double)sums->chain_bytes / s->n_sections + 1;
     s->avg_body = bytes / s->n_sections + 1;
     weigh_terms(a, s, found_in);
 }

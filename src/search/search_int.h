@@ -419,6 +419,22 @@ typedef struct {
     const file_name *name; // the one that passed the filters
 } selected_file;
 
+// Of all selected files.
+typedef struct {
+    size_t files, bytes, lines, sections;
+    uint64_t chain_bytes;
+    uint32_t most_heads; // of one file
+} selection_sums;
+
+static inline void selection_add(selection_sums *s, const corpus_file *f) {
+    s->files++;
+    s->bytes += f->folded.n;
+    s->lines += f->n_lines;
+    s->sections += f->n_heads + 1;
+    s->chain_bytes += f->chain_bytes;
+    if (f->n_heads > s->most_heads) s->most_heads = f->n_heads;
+}
+
 typedef struct {
     uint16_t term;
     uint16_t whole;  // occurrences as a word (grams, phrases: all)
@@ -547,13 +563,13 @@ typedef struct {
 } ranked_line;
 
 typedef struct ranking ranking;
-ranking *rank_begin(arena *a, crew *crew, const term_list *terms, const selected_file *files, size_t n_files);
+ranking *rank_begin(arena *a, crew *crew, const term_list *terms, const selected_file *files);
 // scan_take of a ranking.
 dep_status rank_take(void *ranking, const scan_chunk *c, dep_err *err);
 // The best `limit` lines of the scan that all its chunks were taken from, best first; *n counts them. Ties:
 // source, path, line. Errors: no memory.
-[[nodiscard]] dep_status rank_lines(ranking *r, const scan_result *scan, size_t limit, ranked_line *ret,
-                                    size_t *n, dep_err *err);
+[[nodiscard]] dep_status rank_lines(ranking *r, const scan_result *scan, const selection_sums *sums,
+                                    size_t limit, ranked_line *ret, size_t *n, dep_err *err);
 
 // --- Cut. ---
 // At most SEARCH_HIT_CHARS code points of a line, around folded position `at`, without the blanks at both
