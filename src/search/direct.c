@@ -20,7 +20,6 @@ typedef struct {
     found f;
     const search_space *space;
     search_corpus c; // what is known of it while it is read: the limits
-    crew *crew;
     reader *readers;
     near_search *near;
     // By the number of the candidate. r.files: those that the filter admits.
@@ -46,7 +45,7 @@ static void keep_structure(arena *a, corpus_file *f) {
 
 static dep_status take_lines(void *ctx, const scan_chunk *c, dep_err *err) {
     direct *d = ctx;
-    arena *a = crew_arena(d->crew, c->worker);
+    arena *a = crew_arena(d->r.crew, c->worker);
     texts *t = &d->readers[c->worker].texts;
     TRY(rank_take(d->f.ranking, c, err));
     for (size_t i = 0; i < c->n; i++) {
@@ -62,8 +61,8 @@ static dep_status take_lines(void *ctx, const scan_chunk *c, dep_err *err) {
 static void look_for_pieces(direct *d, size_t worker) {
     const term_list *pieces = near_pieces(d->near, worker);
     d->readers[worker].pieces = pieces->n
-                                    ? scan_stream_new(crew_arena(d->crew, worker), d->crew, worker, pieces,
-                                                      d->r.files, &d->c, NULL, near_look, d->near)
+                                    ? scan_stream_new(crew_arena(d->r.crew, worker), d->r.crew, worker,
+                                                      pieces, d->r.files, &d->c, NULL, near_look, d->near)
                                     : NULL;
 }
 
@@ -108,11 +107,11 @@ static dep_status begin(void *ctx, const candidate *candidates, fetched *all, si
     d->r.files = NEW_N(a, selected_file, n);
     d->r.n_files = n;
     d->c.n_candidates = n;
-    d->f.ranking = rank_begin(a, d->crew, &d->f.terms, d->r.files);
-    d->readers = NEW_N(a, reader, crew_size(d->crew));
-    for (size_t i = 0; i < crew_size(d->crew); i++) {
+    d->f.ranking = rank_begin(a, d->r.crew, &d->f.terms, d->r.files);
+    d->readers = NEW_N(a, reader, crew_size(d->r.crew));
+    for (size_t i = 0; i < crew_size(d->r.crew); i++) {
         d->readers[i].lines =
-            scan_stream_new(a, d->crew, i, &d->f.terms, d->r.files, &d->c, take_lines, NULL, d);
+            scan_stream_new(a, d->r.crew, i, &d->f.terms, d->r.files, &d->c, take_lines, NULL, d);
         if (d->near) look_for_pieces(d, i);
     }
     d->taker = (text_taker){take_files, d};
@@ -122,13 +121,13 @@ static dep_status begin(void *ctx, const candidate *candidates, fetched *all, si
 
 // The lines of all files for d->f.terms. *ret: what else is to be said.
 static dep_status read_all(direct *d, loader **ret, dep_err *err) {
-    text_pass pass = {.begin = begin, .ctx = d, .crew = d->crew};
+    text_pass pass = {.begin = begin, .ctx = d, .crew = d->r.crew};
     TRY(corpus_pass(d->space, &d->c.limits, &pass, d->r.scratch, ret, err));
     if ((*ret)->cancelled) d->asks.said = true;
-    size_t workers = crew_size(d->crew);
+    size_t workers = crew_size(d->r.crew);
     scan_stream **streams = NEW_N(d->r.scratch, scan_stream *, workers);
     for (size_t i = 0; i < workers; i++) streams[i] = d->readers[i].lines;
-    scan_streams_end(d->r.scratch, d->crew, streams, &d->f.scan);
+    scan_streams_end(d->r.scratch, d->r.crew, streams, &d->f.scan);
     for (size_t i = 0; i < workers; i++) d->f.scan.parts[i].texts = d->readers[i].texts.p;
     return DEP_OK;
 }
@@ -206,8 +205,8 @@ static dep_status ask(direct *d, arena *a, search_result *ret, bool *done, dep_e
     const search_space *space = d->space;
     ARENA_CATCH(d->r.scratch, err);
     TRY(run_parse(&d->r, &d->f, err));
-    d->crew = crew_new(d->r.scratch, NULL, NULL, CREW_MOST, shall_stop, d);
-    d->near = near_begin(d->r.scratch, d->crew, &d->f.terms, NULL);
+    d->r.crew = crew_new(d->r.scratch, NULL, NULL, CREW_MOST, shall_stop, d);
+    d->near = near_begin(d->r.scratch, d->r.crew, &d->f.terms, NULL);
     uint64_t epoch = space->epoch ? space->epoch(space->ctx) : 0;
     loader *l = NULL;
     corpus_data *shown = NULL;

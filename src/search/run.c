@@ -112,22 +112,69 @@ static void add_context(arena *a, stop_sign *asks, const corpus_file *f, uint32_
     hit->n_after = after.n;
 }
 
-static void add_hit(const run *r, arena *a, const ranked_line *ranked, search_result *ret) {
+// In `a`, or in the corpus.
+static search_hit make_hit(const run *r, arena *a, stop_sign *asks, const ranked_line *ranked) {
     const line_hit *l = ranked->line;
     const selected_file *in = &r->files[l->file];
     uint32_t number = corpus_line_number(in->file, l->line);
-    str text =
-        cut_around(r->scratch, corpus_original(r->scratch, in->file, l->line, number), ranked->best->at);
     search_hit hit = {
-        .source = str_dup(a, r->c->sources[in->name->source]),
-        .path = str_dup(a, in->name->path),
+        .source = r->c->sources[in->name->source],
+        .path = in->name->path,
         .line = number + 1,
-        .text = str_dup(a, text),
-        .heading = str_dup(a, trail(r->scratch, in->file, l->line)),
+        .text = cut_around(a, corpus_original(a, in->file, l->line, number), ranked->best->at),
+        .heading = trail(a, in->file, l->line),
         .score = ranked->score,
     };
-    if (r->q->context) add_context(a, r->asks, in->file, l->line, number, r->q->context, &hit);
+    if (r->q->context) add_context(a, asks, in->file, l->line, number, r->q->context, &hit);
+    return hit;
+}
+
+static const str *keep_lines(arena *a, const str *lines, size_t n) {
+    str *kept = NEW_N(a, str, n);
+    for (size_t i = 0; i < n; i++) kept[i] = str_dup(a, lines[i]);
+    return kept;
+}
+
+static void keep_hit(arena *a, search_hit hit, search_result *ret) {
+    hit.source = str_dup(a, hit.source);
+    hit.path = str_dup(a, hit.path);
+    hit.text = str_dup(a, hit.text);
+    hit.heading = str_dup(a, hit.heading);
+    hit.before = keep_lines(a, hit.before, hit.n_before);
+    hit.after = keep_lines(a, hit.after, hit.n_after);
     vec_push(a, &ret->hits, hit);
+}
+
+enum { JOB_HITS = 8 }; // that one worker makes at a time
+enum : size_t { HIT_WORK = 16 * STOP_ITEM };
+
+typedef struct {
+    const run *r;
+    const found *f;
+    search_hit *hits; // line 0: not made
+} making;
+
+static dep_status make_job(void *ctx, size_t worker, size_t job, dep_err *err) {
+    (void)err;
+    making *m = ctx;
+    stop_sign *asks = crew_stop(m->r->crew, worker);
+    size_t end = (job + 1) * JOB_HITS < m->f->n_ranked ? (job + 1) * JOB_HITS : m->f->n_ranked;
+    for (size_t i = job * JOB_HITS; i < end && !stop_after(asks, HIT_WORK); i++)
+        m->hits[i] = make_hit(m->r, crew_arena(m->r->crew, worker), asks, &m->f->ranked[i]);
+    return DEP_OK;
+}
+
+// Those before the first that was not made, because it was stopped; the very first ones in any case.
+static dep_status add_hits(const run *r, arena *a, const found *f, search_result *ret, dep_err *err) {
+    making m = {r, f, NEW_N(r->scratch, search_hit, f->n_ranked)};
+    TRY(crew_run(r->crew, (f->n_ranked + JOB_HITS - 1) / JOB_HITS, make_job, &m, err));
+    for (size_t i = 0; i < f->n_ranked; i++) {
+        bool stopped = stop_after(r->asks, HIT_WORK);
+        if ((!m.hits[i].line || stopped) && i >= SEARCH_LIMIT_DEFAULT) break;
+        if (!m.hits[i].line) m.hits[i] = make_hit(r, r->scratch, r->asks, &f->ranked[i]);
+        keep_hit(a, m.hits[i], ret);
+    }
+    return DEP_OK;
 }
 
 // --- Cuts ---
@@ -199,7 +246,8 @@ static dep_status find(run *r, found *f, dep_err *err) {
     TRY(run_parse(r, f, err));
     TRY(find_source(r, err));
     select_files(r);
-    crew *crew = crew_new(r->scratch, r->c->hands, r->c->pool, r->sums.bytes / SCAN_PART_BYTES, ask, r->asks);
+    size_t most = r->sums.bytes / SCAN_PART_BYTES;
+    crew *crew = r->crew = crew_new(r->scratch, r->c->hands, r->c->pool, most, ask, r->asks);
     TRY(scan(r, crew, f, err));
     bool more = false;
     TRY(near_add(r->scratch, crew, r->files, r->n_files, r->c, &f->scan, &f->terms, &more, err));
@@ -209,16 +257,10 @@ static dep_status find(run *r, found *f, dep_err *err) {
     return DEP_OK;
 }
 
-enum : size_t { HIT_WORK = 16 * STOP_ITEM };
-
 static dep_status answer_caught(const run *r, arena *a, const found *f, search_result *ret, dep_err *err) {
     ARENA_CATCH(r->scratch, err);
     search_result result = {0};
-    for (size_t i = 0; i < f->n_ranked; i++) {
-        // The first ones are there even so.
-        if (stop_after(r->asks, HIT_WORK) && i >= SEARCH_LIMIT_DEFAULT) break;
-        add_hit(r, a, &f->ranked[i], &result);
-    }
+    if (f->n_ranked) TRY(add_hits(r, a, f, &result, err));
     result.totals.files = f->scan.files;
     result.totals.bytes = f->scan.bytes;
     result.totals.matched_lines = f->scan.matched;
@@ -226,7 +268,7 @@ static dep_status answer_caught(const run *r, arena *a, const found *f, search_r
     result.ignored_terms = f->terms.ignored;
     result.notice = str_dup(a, r->c->notice);
     add_cuts(r, a, &f->scan, &result);
-    result.cancelled = r->c->cancelled || f->scan.cancelled || stop_said(r->asks);
+    result.cancelled = r->c->cancelled || f->scan.cancelled || stop_said(r->asks) || crew_stopped(r->crew);
     result.totals.at_least = result.totals.at_least || result.cancelled;
     *ret = result;
     return DEP_OK;

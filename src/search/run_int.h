@@ -6,6 +6,7 @@ typedef struct {
     search_corpus *c;
     const search_query *q;
     arena *scratch;
+    crew *crew; // made in scratch
     stop_sign *asks;
     uint32_t source; // SEARCH_NO_SOURCE: all
     glob_pat *path;  // NULL: all
@@ -29,5 +30,5 @@ typedef struct {
 bool run_admits(const run *r, str path);
 // The best lines of f->scan. Under ARENA_CATCH likewise.
 [[nodiscard]] dep_status run_rank(const run *r, found *f, dep_err *err);
-// r->files[] of the lines that are shown must be there, with their originals.
+// r->files[] of the lines that are shown must be there, with their originals. On all threads of the crew.
 [[nodiscard]] dep_status run_answer(const run *r, arena *a, const found *f, search_result *ret, dep_err *err);
