@@ -20,6 +20,7 @@ static const struct {
     double together; // of neighbours in the query that are neighbours on the line
     double junction; // a pair of characters counts at most so much of the mean of its neighbours
     double decay;    // of each further hit of one section
+    double intro;    // a line above the second heading: it says in general what a section says exactly
 } weights = {
     .line = 0.6,
     .own = 2.0,
@@ -41,6 +42,7 @@ static const struct {
     .together = 0.3,
     .junction = 0.8,
     .decay = 0.65,
+    .intro = 0.95,
 };
 
 static inline double least(double a, double b) {
@@ -134,7 +136,8 @@ typedef struct {
     double in_doc[RANK_TERMS_MAX];
     double around[RANK_TERMS_MAX], alone[RANK_TERMS_MAX]; // x of each term without a line, and its share then
     double chain[RANK_TERMS_MAX];
-    double base; // the sum of all shares
+    double base;   // the sum of all shares
+    double factor; // of the section
 } scorer;
 
 // Goes to a file: what its sections may at most be worth can be asked.

@@ -129,6 +129,10 @@ void score_look_at_file(scorer *x, const tally *t, const tally_file *in, const s
     }
 }
 
+static double factor_of(const corpus_file *f, const tally_section *section) {
+    return section->section <= 1 && f->n_heads > 1 ? weights.intro : 1;
+}
+
 double score_section_bound(const scorer *x, const tally_section *section) {
     double sum = x->outside, found = 0;
     for (size_t i = 0; i < section->n_cells; i++) {
@@ -138,7 +142,7 @@ double score_section_bound(const scorer *x, const tally_section *section) {
         sum += share(x->s, c->term, outside + on_line) - share(x->s, c->term, outside);
         found += x->s->idf[c->term];
     }
-    return sum * line_factor(x->s, found, section->n_cells);
+    return sum * line_factor(x->s, found, section->n_cells) * factor_of(x->f, section);
 }
 
 // --- Of a file ---
@@ -223,7 +227,8 @@ double score_enter_section(scorer *x, const tally_section *in) {
         most += share(s, c->term, x->around[c->term] + on_line) - x->alone[c->term];
         found += s->idf[c->term];
     }
-    return most * line_factor(s, found, in->n_cells);
+    x->factor = factor_of(f, in);
+    return most * line_factor(s, found, in->n_cells) * x->factor;
 }
 
 // --- Of a line ---
@@ -280,6 +285,6 @@ double score_line(const scorer *x, const line_hit *l, bool links) {
         covered += s->idf[t] * least(own[i], 1);
         score += share(s, t, x->around[t] + weights.line * own[i] / line_norm) - x->alone[t];
     }
-    return score * (1 - weights.coverage + weights.coverage * covered / s->idf_sum) *
+    return score * x->factor * (1 - weights.coverage + weights.coverage * covered / s->idf_sum) *
            (1 + weights.together * together / s->idf_sum);
 }
