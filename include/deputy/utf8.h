@@ -130,8 +130,8 @@ typedef struct {
 // The same, until it is stopped: CANCELLED.
 [[nodiscard]] dep_status decode_text_until(arena *a, str bytes, str declared, stop_sign *stop, decoded *ret,
                                            dep_err *err);
-// Of the head of a longer text, what is whole: lines where there are any, else characters, as decode_text will
-// read it.
+// Of the head of a longer text, what is whole: lines where there are any, else characters, as decode_text
+// will read it.
 str decode_whole(str head, str declared);
 bool decode_known_encoding(str name);
 // Is the library that tells legacy encodings apart there? Without it they are taken for GB18030 or
