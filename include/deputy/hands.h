@@ -16,5 +16,5 @@ void hands_free(hands *h);
 // Runs run(ctx) on a thread beside the caller's. False: all are at work, or there is none, as with h NULL.
 // Any number of threads may ask.
 bool hands_lend(hands *h, void (*run)(void *ctx), void *ctx);
-// What was lent for ctx and has not begun yet will not. False: it has.
+// What was lent for ctx and has not begun yet will not. False: it has, or nothing was.
 bool hands_take_back(hands *h, const void *ctx);

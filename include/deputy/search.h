@@ -39,8 +39,8 @@ typedef struct {
     // Says why something that was opened must not be read (a short reason such as "sensitive file"; it must
     // live as long as the corpus is being opened), or NULL. Asked for each file, and for each directory that
     // is entered (S_ISDIR, the path then ends in '/'). path is relative to the root; where links led to it,
-    // it is asked for the real path as well. By one thread at a time, but not always the caller's. May be
-    // NULL.
+    // it is asked for the real path as well. By one thread at a time, but not always the caller's: who
+    // searches holds no lock that it takes. May be NULL.
     const char *(*refuse)(void *ctx, str path, const struct stat *st);
     // True stops all work soon: asked at least every 256 KiB and every 64 files, by the thread that searches.
     // May be NULL. Lives as long as the corpus.

@@ -13,7 +13,7 @@ struct hand {
     void (*run)(void *ctx); // NULL: it is idle
     void *ctx;
     bool begun;
-    int beside; // the processor that it keeps off, or -1
+    cpu_set_t processors; // that it was given last
 };
 
 struct hands {
@@ -21,8 +21,6 @@ struct hands {
     hand *idle;
     size_t n, most;
     bool end;
-    cpu_set_t processors; // that there are for us
-    bool known;
     hand hand[HANDS_MOST];
 };
 
@@ -56,7 +54,6 @@ hands *hands_new(size_t most) {
     if (!h) return NULL;
     pthread_mutex_init(&h->lock, NULL);
     h->most = most < HANDS_MOST ? most : HANDS_MOST;
-    h->known = sched_getaffinity(0, sizeof h->processors, &h->processors) == 0;
     return h;
 }
 
@@ -79,18 +76,19 @@ void hands_free(hands *h) {
 }
 
 // Not where the caller is: the kernel would often put it behind the caller, and move it milliseconds later.
-static void keep_off(const hands *h, hand *x, int here) {
-    if (x->beside == here || here < 0 || here >= CPU_SETSIZE || !h->known) return;
-    cpu_set_t others = h->processors;
+static void keep_off(hand *x) {
+    cpu_set_t others;
+    int here = sched_getcpu();
+    if (here < 0 || here >= CPU_SETSIZE || sched_getaffinity(0, sizeof others, &others) != 0) return;
     CPU_CLR(here, &others);
-    if (CPU_COUNT(&others) && pthread_setaffinity_np(x->thread, sizeof others, &others) == 0)
-        x->beside = here;
+    if (!CPU_COUNT(&others) || CPU_EQUAL(&others, &x->processors)) return;
+    if (pthread_setaffinity_np(x->thread, sizeof others, &others) == 0) x->processors = others;
 }
 
 // With the lock held.
 static bool start_one(hands *h, void (*run)(void *ctx), void *ctx) {
     hand *x = &h->hand[h->n];
-    *x = (hand){.all = h, .run = run, .ctx = ctx, .beside = -1};
+    *x = (hand){.all = h, .run = run, .ctx = ctx};
     pthread_cond_init(&x->wanted, NULL);
     if (thread_start_beside(&x->thread, work, x) != 0) {
         pthread_cond_destroy(&x->wanted);
@@ -107,7 +105,7 @@ bool hands_lend(hands *h, void (*run)(void *ctx), void *ctx) {
     hand *x = h->idle;
     if (x) {
         h->idle = x->next;
-        keep_off(h, x, sched_getcpu());
+        keep_off(x);
         x->run = run;
         x->ctx = ctx;
         pthread_cond_signal(&x->wanted);

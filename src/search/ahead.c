@@ -3,21 +3,29 @@
 // it is the order that decides what fits.
 #include "search/load_int.h"
 
-enum { AHEAD_SHARE = 8 };                         // a part of a budget that the loader itself spends
+enum {
+    AHEAD_SHARE = 8, // a part of each share of the budget that the loader itself spends
+    FULL_SHARE = 64, // so small a part of the rest is not looked at
+};
 enum : size_t { SHOW_BYTES = (size_t)256 << 10 }; // of texts that are shown to a taker at once
 
 typedef struct {
     loader *l;
-    size_t share;         // of the budget, of each source
+    size_t most;          // bytes of each source
     atomic_size_t next;   // candidate
     atomic_size_t *spent; // by source
 } ahead;
 
-// Takes so much of the source's budget. False: it is not certain that it is there.
+// Is so little left of the source's share that hardly any file fits?
+static bool is_full(const ahead *all, uint32_t source) {
+    return atomic_load(&all->spent[source]) > all->most - all->most / FULL_SHARE;
+}
+
+// Takes so much of the source's share. False: it is not certain that it is there.
 static bool reserve(ahead *all, uint32_t source, size_t n) {
-    size_t most = all->share - all->share / AHEAD_SHARE;
-    if (atomic_load(&all->spent[source]) > most) return false;
-    return atomic_fetch_add(&all->spent[source], n) + n <= most;
+    if (atomic_fetch_add(&all->spent[source], n) + n <= all->most) return true;
+    atomic_fetch_sub(&all->spent[source], n);
+    return false;
 }
 
 typedef struct {
@@ -51,12 +59,12 @@ static bool open_some(reading *r, unsigned number) {
     batch *b = &r->batches[number];
     bool ahead = x->waited;
     b->n = 0;
-    if (stop_after(x->stop, FETCH_FILES * STOP_ITEM) || !take_more(r)) return false;
+    if (stop_after(x->stop, FETCH_FILES * (STOP_EACH / 64)) || !take_more(r)) return false;
     for (; r->from < r->to; r->from++) {
         const candidate *cand = &l->candidates.p[r->from];
         uint32_t source = cand->sources.p[0];
         fetched *f = &l->fetched[r->from];
-        if (cand->known || atomic_load(&r->all->spent[source]) > r->all->share) continue;
+        if (cand->known || is_full(r->all, source)) continue;
         int fd = fetch_open(x, number, false, cand, f);
         // Too many are open: those at hand are read first, or the loader tries again.
         if (fd < 0 && f->state == FETCH_NOT_YET && x->open[0].n + x->open[1].n) break;
@@ -116,14 +124,14 @@ static dep_status job(void *ctx, size_t worker, size_t i, dep_err *err) {
     ahead *all = ctx;
     reading r = {.all = all, .x = &all->l->fetchers[worker]};
     dep_status status = read_caught(&r, err);
-    fetch_close(r.x, 0);
-    fetch_close(r.x, 1);
+    fetch_end(r.x);
     return status;
 }
 
 dep_status load_ahead(loader *l, dep_err *err) {
     size_t batches = (l->candidates.n + FETCH_FILES - 1) / FETCH_FILES, workers = crew_size(l->crew);
-    ahead all = {.l = l, .share = l->left / l->space->n_sources};
+    size_t share = l->left / l->space->n_sources;
+    ahead all = {.l = l, .most = share - share / AHEAD_SHARE};
     all.spent = NEW_N(l->scratch, atomic_size_t, l->space->n_sources);
     return crew_run(l->crew, batches < workers ? batches : workers, job, &all, err);
 }

@@ -90,7 +90,8 @@ search_cache *search_cache_new_with(arena *a, size_t max_bytes, size_t max_entri
     search_cache *c = calloc(1, sizeof *c);
     watcher *w = c ? watch_new() : NULL;
     pool *p = w ? pool_new(SEARCH_POOL_BYTES) : NULL;
-    hands *h = p ? hands_new(sysconf(_SC_NPROCESSORS_ONLN) - 1) : NULL;
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    hands *h = p ? hands_new(processors > 1 ? (size_t)processors - 1 : 0) : NULL;
     if (!h) {
         watch_free(w);
         pool_free(p);

@@ -35,7 +35,7 @@ struct crew {
     size_t n;
     atomic_size_t next;
     atomic_bool stop; // asked for, or a job has failed
-    // Changed under the lock.
+    // Changed under the lock, but for `there`.
     pthread_mutex_t lock;
     pthread_cond_t begin, done;
     atomic_size_t stage;

@@ -25,6 +25,7 @@ typedef struct {
     // By the number of the candidate. r.files: those that the filter admits.
     fetched *fetched;
     file_name *names;
+    arena *pass;    // of one reading of all
     stop_sign asks; // the caller's
     text_taker taker;
 } direct;
@@ -122,7 +123,8 @@ static dep_status begin(void *ctx, const candidate *candidates, fetched *all, si
 // The lines of all files for d->f.terms. *ret: what else is to be said.
 static dep_status read_all(direct *d, loader **ret, dep_err *err) {
     text_pass pass = {.begin = begin, .ctx = d, .crew = d->r.crew};
-    TRY(corpus_pass(d->space, &d->c.limits, &pass, d->r.scratch, ret, err));
+    ARENA_CATCH(d->pass, err);
+    TRY(corpus_pass(d->space, &d->c.limits, &pass, d->pass, ret, err));
     if ((*ret)->cancelled) d->asks.said = true;
     size_t workers = crew_size(d->r.crew);
     scan_stream **streams = NEW_N(d->r.scratch, scan_stream *, workers);
@@ -183,6 +185,10 @@ static void drop(void *p) {
     corpus_drop(p);
 }
 
+static void end_arena(void *p) {
+    arena_free(p);
+}
+
 static bool shall_stop(void *ctx) {
     return stop_ask(&((direct *)ctx)->asks);
 }
@@ -206,6 +212,8 @@ static dep_status ask(direct *d, arena *a, search_result *ret, bool *done, dep_e
     ARENA_CATCH(d->r.scratch, err);
     TRY(run_parse(&d->r, &d->f, err));
     d->r.crew = crew_new(d->r.scratch, NULL, NULL, CREW_MOST, shall_stop, d);
+    d->pass = arena_new();
+    arena_defer(d->r.scratch, end_arena, d->pass);
     d->near = near_begin(d->r.scratch, d->r.crew, &d->f.terms, NULL);
     uint64_t epoch = space->epoch ? space->epoch(space->ctx) : 0;
     loader *l = NULL;
@@ -214,11 +222,14 @@ static dep_status ask(direct *d, arena *a, search_result *ret, bool *done, dep_e
     // A word may be misspelt: once more, with what it may have been meant to be.
     if (!l->cancelled && near_end(d->r.scratch, d->near, d->f.scan.lines_of, &d->f.terms)) {
         d->near = NULL;
+        arena_reset(d->pass);
         TRY(read_all(d, &l, err));
     }
-    if (!is_plain(l)) return DEP_OK;
+    bool plain = is_plain(l) && !d->f.scan.full && d->f.scan.lines <= d->c.limits.lines;
+    // When it was stopped, a kept corpus would have less to tell.
+    if (!plain && !l->cancelled) return DEP_OK;
     sum_up(d);
-    TRY(run_rank(&d->r, &d->f, err));
+    if (plain) TRY(run_rank(&d->r, &d->f, err));
     // Of lines that are shown the files would be read again.
     if (stop_said(&d->asks)) d->f.n_ranked = 0;
     if (d->f.n_ranked) {
@@ -239,25 +250,30 @@ static dep_status ask(direct *d, arena *a, search_result *ret, bool *done, dep_e
     return DEP_OK;
 }
 
-static dep_status ask_kept(arena *a, const search_space *space, const search_query *q, search_result *ret,
-                           dep_err *err) {
+static dep_status ask_kept(arena *a, const search_space *space, const search_limits *limits,
+                           const search_query *q, search_result *ret, dep_err *err) {
     search_corpus *c;
-    TRY(search_open(space, &c, err));
+    TRY(search_open_with(space, limits, &c, err));
     dep_status status = search_run(a, c, q, ret, err);
     search_close(c);
     return status;
 }
 
-dep_status search_directly(arena *a, const search_space *space, const search_query *q, search_result *ret,
-                           dep_err *err) {
+dep_status search_directly_with(arena *a, const search_space *space, const search_limits *limits,
+                                const search_query *q, search_result *ret, dep_err *err) {
     bool done = false;
     if (!space->cache && !q->source.n) {
-        direct d = {.space = space, .c = {.limits = search_limits_default, .ops = scan_ops_best()}};
+        direct d = {.space = space, .c = {.limits = *limits, .ops = scan_ops_best()}};
         d.asks = (stop_sign){.ask = space->cancelled, .ctx = space->ctx};
         d.r = (run){.c = &d.c, .q = q, .scratch = arena_new(), .asks = &d.asks};
         dep_status status = ask(&d, a, ret, &done, err);
         arena_free(d.r.scratch);
         if (status != DEP_OK) return status;
     }
-    return done ? DEP_OK : ask_kept(a, space, q, ret, err);
+    return done ? DEP_OK : ask_kept(a, space, limits, q, ret, err);
+}
+
+dep_status search_directly(arena *a, const search_space *space, const search_query *q, search_result *ret,
+                           dep_err *err) {
+    return search_directly_with(a, space, &search_limits_default, q, ret, err);
 }

@@ -135,6 +135,7 @@ void fetch_end(fetcher *x) {
     fetch_close(x, 1);
     if (x->dir_fd >= 0) close(x->dir_fd);
     x->dir_fd = -1;
+    x->dir = (str){0};
 }
 
 // --- Text ---

@@ -34,7 +34,7 @@ typedef struct {
     bool linked, several, fresh, refused; // as in corpus_track
     bool unread;                          // what its text would say is not known
     remark *said;                         // what is to be said
-    corpus_file file;                     // with a text; without names
+    corpus_file file; // with a text; without names. Of one that was shown to a taker, figures alone
 } fetched;
 
 // What all fetchers of a load share.

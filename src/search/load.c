@@ -147,7 +147,9 @@ dep_status loader_begin(loader *l, crew *crew, dep_err *err) {
         crew ? crew : crew_new(l->scratch, NULL, NULL, l->candidates.n / THREAD_FILES, shall_stop, &l->stop);
     size_t n = crew_size(l->crew);
     l->fetchers = NEW_N(l->scratch, fetcher, n);
+    for (size_t i = 0; i < n; i++) l->fetchers[i].dir_fd = -1;
     pthread_mutex_init(&l->judging, NULL);
+    arena_defer(l->scratch, end, l);
     l->pool = pool_new(POOL_BYTES);
     arena_source source = pool_source(l->pool);
     bool whole = l->pool;
@@ -160,7 +162,6 @@ dep_status loader_begin(loader *l, crew *crew, dep_err *err) {
                        .dir_fd = -1};
         whole = whole && x->turn;
     }
-    arena_defer(l->scratch, end, l);
     return whole ? DEP_OK : err_set(err, DEP_ERR_NOMEM, "out of memory");
 }
 

@@ -116,6 +116,8 @@ scan_stream *scan_stream_new(arena *a, crew *crew, size_t worker, const term_lis
     const scanner like = {
         .files = files, .c = c, .ops = ops_for(c), .crew = crew, .take = take, .visit = visit, .ctx = ctx};
     scanner_new(crew_arena(crew, worker), &x->s, terms, &like, worker);
+    // All of them together find no more than one scan does.
+    x->s.limit = c->limits.lines / crew_size(crew);
     return x;
 }
 
@@ -137,12 +139,13 @@ static int by_files(const void *a, const void *b) {
 
 void scan_streams_end(arena *a, crew *crew, scan_stream *const *streams, scan_result *ret) {
     scanning all = {.workers = NEW_N(a, scanner, crew_size(crew))};
+    *ret = (scan_result){.cancelled = crew_stopped(crew)};
     for (size_t i = 0; i < crew_size(crew); i++) {
         all.workers[i] = streams[i]->s;
+        ret->full = ret->full || streams[i]->s.found.n_lines >= streams[i]->s.limit;
         for (vec_each(const chunk, c, &streams[i]->done)) vec_push(a, &all.chunks, *c);
     }
     all.chunks.p =
         sort_until(a, all.chunks.p, all.chunks.n, sizeof *all.chunks.p, by_files, crew_stop(crew, 0));
-    *ret = (scan_result){.cancelled = crew_stopped(crew)};
     collect(a, &all, crew_size(crew), SIZE_MAX, ret);
 }

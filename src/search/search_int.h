@@ -295,6 +295,9 @@ enum : size_t { CORPUS_FILE_CEILING = (size_t)256 << 20 };
 
 [[nodiscard]] dep_status search_open_with(const search_space *space, const search_limits *limits,
                                           search_corpus **ret, dep_err *err);
+[[nodiscard]] dep_status search_directly_with(arena *a, const search_space *space,
+                                              const search_limits *limits, const search_query *q,
+                                              search_result *ret, dep_err *err);
 
 // --- load.c, corpus.c: making a version. ---
 // old: whose files are taken over where they look the same; may be NULL. judged: what the caller refuses has
@@ -492,6 +495,7 @@ typedef struct {
     size_t files, bytes;  // scanned
     size_t matched, expanded;
     size_t unranked; // lines over a limit: counted, not kept
+    bool full;       // of streams: one had no room for more; which lines are missing is chance
     bool trimmed;    // chunks that were taken had more lines than they have now
     bool cancelled;
 } scan_result;
@@ -513,7 +517,8 @@ typedef void scan_visit(void *ctx, size_t worker, const corpus_file *f, uint16_t
                                      size_t n, const search_corpus *c, scan_visit *visit, void *ctx,
                                      dep_err *err);
 
-// The same of files that are there for a while only, by one worker. `a` outlives the crew.
+// The same of files that are there for a while only, by one worker, which finds its share of limits.lines.
+// Lives in `a`, which may be the worker's.
 typedef struct scan_stream scan_stream;
 scan_stream *scan_stream_new(arena *a, crew *crew, size_t worker, const term_list *terms,
                              const selected_file *files, const search_corpus *c, scan_take *take,

@@ -200,6 +200,35 @@ static void test_search_direct__what_fits_is_decided_in_order(void **state) {
     }
 }
 
+// Of more lines than are ranked the first ones are, whoever found them.
+static void test_search_direct__the_first_lines_are_ranked_over_the_limit(void **state) {
+    dir_fixture *f = *state;
+    enum { FILES = 200, LINES = 5 };
+    char name[32];
+    for (int i = 0; i < FILES; i++) {
+        snprintf(name, sizeof name, "%03d.md", i);
+        temp_write(f->path, name, S("refund\nrefund\nrefund\nrefund\nrefund\n"));
+    }
+    search_source source;
+    search_space space = whole(f, &source);
+    search_query q = {.query = S("refund"), .limit = 2000};
+    search_limits limits = search_limits_default;
+    dep_err err;
+    static const size_t most[] = {1, 100, FILES * LINES - 1, FILES * LINES, FILES * LINES + 1};
+    for (size_t i = 0; i < sizeof most / sizeof *most; i++) {
+        size_t lines = most[i];
+        limits.lines = lines;
+        search_corpus *c;
+        search_result kept, direct;
+        assert_int_equal(search_open_with(&space, &limits, &c, &err), DEP_OK);
+        assert_int_equal(search_run(f->a, c, &q, &kept, &err), DEP_OK);
+        search_close(c);
+        assert_int_equal(search_directly_with(f->a, &space, &limits, &q, &direct, &err), DEP_OK);
+        assert_int_equal(direct.hits.n, lines < FILES * LINES ? lines : FILES * LINES);
+        assert_true(str_eq(as_json(f->a, &kept), as_json(f->a, &direct)));
+    }
+}
+
 static void test_search_direct__few_descriptors_are_enough(void **state) {
     dir_fixture *f = *state;
     uint32_t seed = 9;
@@ -295,9 +324,13 @@ static void test_search_direct__it_may_be_stopped_at_any_time(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(it_answers_as_a_kept_corpus),         TEST(several_sources_and_names),
-        TEST(what_fits_is_decided_in_order),       TEST(few_descriptors_are_enough),
-        TEST(what_changes_meanwhile_is_read_anew), TEST(it_is_cancelled_and_says_what_is_wrong),
+        TEST(it_answers_as_a_kept_corpus),
+        TEST(several_sources_and_names),
+        TEST(what_fits_is_decided_in_order),
+        TEST(few_descriptors_are_enough),
+        TEST(the_first_lines_are_ranked_over_the_limit),
+        TEST(what_changes_meanwhile_is_read_anew),
+        TEST(it_is_cancelled_and_says_what_is_wrong),
         TEST(it_may_be_stopped_at_any_time),
     };
     return cmocka_run_group_tests_name("search_direct", tests, NULL, NULL);
