@@ -7,8 +7,9 @@
 enum {
     SCAN_BUCKETS = 8,
     SCAN_WINDOW = 3,
-    SCAN_AHEAD = 80,  // readable bytes that must follow the text: one vector and a window
-    SCAN_FOUND = 512, // places that one call of a kernel finds at most, and a vector's worth more
+    SCAN_AHEAD = 80,   // readable bytes that must follow the text: one vector and a window
+    SCAN_AROUND = 128, // and before and behind it, where lines are looked for
+    SCAN_FOUND = 512,  // places that one call of a kernel finds at most, and a vector's worth more
     SCAN_FOUND_MAX = SCAN_FOUND + 128,
 };
 
@@ -32,7 +33,8 @@ typedef size_t scan_kernel(const scan_tables *t, const char *p, size_t from, siz
                            scan_places_found *places);
 
 // The line that holds p[at], at or after `from`, where it or one before it begins: where it begins, and the
-// line feed that ends it. There is one, and SCAN_AHEAD bytes behind it can be read.
+// line feed that ends it. There is one, and one before `from`; SCAN_AROUND bytes before and behind p[at] can
+// be read.
 typedef void scan_bounds(const char *p, size_t from, size_t at, size_t *start, size_t *end);
 
 // Counts the lines of [p, end) that hold the text of a term; `end` is that of a file, and words are of

@@ -143,22 +143,32 @@ WIDE static size_t with_avx512(const scan_tables *t, const char *p, size_t from,
 }
 #undef LOOK
 
-// Sixty-four bytes before the place, and as many from it on, tell most lines.
+WIDE static inline uint64_t feeds(const char *p) {
+    return _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(p), _mm512_set1_epi8('\n'));
+}
+
+// Two vectors before the place, and two from it on, tell most lines: which of the two is no branch.
 WIDE static void bounds_avx512(const char *p, size_t from, size_t at, size_t *start, size_t *end) {
-    const __m512i feed = _mm512_set1_epi8('\n');
-    uint64_t mask = 0;
-    size_t back = at, to = at;
-    for (; !mask && back - from >= 64; back -= mask ? 0 : 64)
-        mask = _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(p + back - 64), feed);
-    if (mask) {
-        *start = back - (size_t)__builtin_clzll(mask);
-    } else {
-        __mmask64 rest = ((uint64_t)1 << (back - from)) - 1;
-        mask = _mm512_mask_cmpeq_epi8_mask(rest, _mm512_maskz_loadu_epi8(rest, p + from), feed);
-        *start = mask ? from + 64 - (size_t)__builtin_clzll(mask) : from;
+    (void)from; // there is a line feed before it
+    const char *q = p + at;
+    uint64_t near = feeds(q - 64), far = feeds(q - 128);
+    while (!(near | far)) {
+        q -= 128;
+        near = feeds(q - 64);
+        far = feeds(q - 128);
     }
-    while (!(mask = _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(p + to), feed))) to += 64;
-    *end = to + (size_t)__builtin_ctzll(mask);
+    q -= near ? 0 : 64;
+    *start = (size_t)(q - p) - (size_t)__builtin_clzll(near ? near : far);
+    q = p + at;
+    near = feeds(q);
+    far = feeds(q + 64);
+    while (!(near | far)) {
+        q += 128;
+        near = feeds(q);
+        far = feeds(q + 64);
+    }
+    q += near ? 0 : 64;
+    *end = (size_t)(q - p) + (size_t)__builtin_ctzll(near ? near : far);
 }
 
 // What the processor has, and which registers the operating system keeps for us: without the second the first

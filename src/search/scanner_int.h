@@ -3,6 +3,7 @@
 #pragma once
 #include "search/scan_int.h"
 
+static_assert(SLAB_TAIL >= SCAN_AROUND, "what is read around a text");
 static_assert(SEARCH_TERMS_MAX + TERM_GRAMS_MAX + NEAR_TERMS_MAX * NEAR_WORDS_MAX <= UINT8_MAX,
               "the terms of a line are counted in a byte");
 

@@ -129,7 +129,7 @@ void headings_find(arena *a, str path, str text, stop_sign *stop, heading_list *
 str heading_title(arena *a, str raw, bool html);
 
 // --- Slabs: memory of texts. ---
-enum : size_t { SLAB_TAIL = 128 }; // bytes that may be read behind the last text
+enum : size_t { SLAB_TAIL = 128 }; // bytes that may be read before the first text and behind the last one
 
 typedef struct slab_block slab_block;
 typedef struct {

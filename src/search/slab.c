@@ -19,7 +19,7 @@ slab *slab_new(size_t cap) {
     slab *s = calloc(1, sizeof *s);
     if (!s) return NULL;
     atomic_init(&s->refs, 1);
-    size_t all = cap + SLAB_TAIL;
+    size_t all = SLAB_TAIL + cap + SLAB_TAIL;
     if (all >= HUGE_PAGE) {
         all = (all + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
         s->text = aligned_alloc(HUGE_PAGE, all);
@@ -33,6 +33,7 @@ slab *slab_new(size_t cap) {
         return NULL;
     }
     s->cap = all - SLAB_TAIL;
+    s->used = SLAB_TAIL;
     memset(s->text, 0, SLAB_TAIL);
     return s;
 }
@@ -103,7 +104,7 @@ static void forget_blocks(slab *s) {
     }
     if (b) b->used = 0;
     s->blocks = b;
-    s->used = 0;
+    s->used = SLAB_TAIL;
 }
 
 void slabs_empty(slabs *list) {

@@ -11,7 +11,7 @@
 #endif
 
 // A slab's first bytes; later ones are larger, up to the size of a large page.
-enum : size_t { SLAB_FIRST = (size_t)64 << 10, SLAB_MOST = ((size_t)2 << 20) - SLAB_TAIL };
+enum : size_t { SLAB_FIRST = (size_t)64 << 10, SLAB_MOST = ((size_t)2 << 20) - 2 * SLAB_TAIL };
 
 enum : size_t { ITEM_WORK = 16 }; // of a line or a piece, besides its bytes
 

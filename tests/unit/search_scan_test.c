@@ -301,10 +301,12 @@ static void test_search_scan__places_without_number_are_all_found(void **state) 
 static void test_search_scan__a_line_is_found_from_each_place_in_it(void **state) {
     (void)state;
     enum { N = 2000 };
-    static char text[N + SCAN_AHEAD];
+    static char room[SCAN_AROUND + N + SCAN_AROUND];
+    char *text = room + SCAN_AROUND;
     rng r = {11};
     for (int round = 0; round < 12; round++) {
-        memset(text, 'x', sizeof text);
+        memset(room, 'x', sizeof room);
+        text[-1] = '\n';
         for (size_t at = 0; at < N; at += 1 + next(&r, round % 3 ? 90 : 400)) text[at] = '\n';
         text[N - 1] = '\n';
         for (size_t at = 0; at < N; at++) {
