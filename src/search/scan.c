@@ -6,12 +6,11 @@
 #include <stdlib.h>
 
 enum {
-    STEP_BYTES = 16 << 10, // after which places are looked at, while the text is near
-    STEP_MOST = 256 << 10, // where there are hardly any: each step takes a moment to begin
-    STEP_PLACES = 4,       // are hardly any
-    PLACE_WORK = 32,       // what a place costs, in bytes that the kernel runs over
-    RUN_FILES = 64,        // between two questions whether to stop
-    GAP_MAX = 128,         // bytes between two files that are run over
+    // After which places are looked at; earlier when there are many. Each step takes a moment to begin.
+    STEP_BYTES = 256 << 10,
+    PLACE_WORK = 32, // what a place costs, in bytes that the kernel runs over
+    RUN_FILES = 64,  // between two questions whether to stop
+    GAP_MAX = 128,   // bytes between two files that are run over
 };
 
 // --- Windows ---
@@ -327,14 +326,10 @@ static bool scan_run(scanner *s, size_t from, size_t to) {
     for (size_t i = 0; i < s->n_terms; i++) s->needles[i].ahead = NULL;
     enter_file(s, from);
     for (size_t at = 0, before = 0; at < end; before = at) {
-        size_t step = end - at < s->step ? end : at + s->step;
+        size_t step = end - at < STEP_BYTES ? end : at + STEP_BYTES;
         places.n = 0;
         at = s->ops->kernel(&s->tables, base, at, step, &places);
         look_at_places(s, base, to, &places);
-        if (places.n > STEP_PLACES)
-            s->step = STEP_BYTES;
-        else if (s->step < STEP_MOST)
-            s->step *= 2;
         if (stop_after(asks, at - before + places.n * PLACE_WORK)) return false;
     }
     end_line(s);
@@ -451,7 +446,6 @@ void scanner_new(arena *a, scanner *s, const term_list *terms, const scanner *li
     s->worker = worker;
     s->terms = terms;
     s->n_terms = terms->n;
-    s->step = STEP_BYTES;
     s->common = terms->common && !s->visit;
     s->limit = s->c->limits.lines;
     s->most_lines = terms->common ? common_lines(s->c) : SIZE_MAX;

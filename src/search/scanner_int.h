@@ -60,7 +60,6 @@ typedef struct {
     term_lines *lines_of; // by term
     uint16_t n_hits;
     bool exact, sorted, common;
-    size_t step; // bytes that the kernel goes at a time
 } scanner;
 
 // like: another scanner of the same terms, or one with nothing but what they have in common. What the scanner
