@@ -1,6 +1,7 @@
 // thread: starting one, and waiting for one, the same way everywhere.
 #pragma once
 #include <pthread.h>
+#include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <time.h>
@@ -13,6 +14,9 @@
 // processors than the one that the caller is on, where there are any. Left to itself the kernel may put it
 // behind the caller, and move it only milliseconds later.
 [[nodiscard]] int thread_start_beside(pthread_t *ret, void *(*run)(void *ctx), void *ctx);
+
+// The processors other than the one that the caller is on. False: there are none, or that cannot be told.
+bool thread_others(cpu_set_t *ret);
 
 // A condition whose waits end by a clock that nobody sets, and the moment in so many milliseconds by it.
 void thread_cond_init(pthread_cond_t *c);

@@ -1,7 +1,6 @@
 // hands: see the header. Each waits on a condition of its own, so that only the one that is needed wakes up.
 #include <deputy/hands.h>
 #include <deputy/thread.h>
-#include <sched.h>
 #include <stdlib.h>
 
 typedef struct hand hand;
@@ -75,13 +74,10 @@ void hands_free(hands *h) {
     free(h);
 }
 
-// Not where the caller is: the kernel would often put it behind the caller, and move it milliseconds later.
+// As thread_start_beside does for a new one.
 static void keep_off(hand *x) {
     cpu_set_t others;
-    int here = sched_getcpu();
-    if (here < 0 || here >= CPU_SETSIZE || sched_getaffinity(0, sizeof others, &others) != 0) return;
-    CPU_CLR(here, &others);
-    if (!CPU_COUNT(&others) || CPU_EQUAL(&others, &x->processors)) return;
+    if (!thread_others(&others) || CPU_EQUAL(&others, &x->processors)) return;
     if (pthread_setaffinity_np(x->thread, sizeof others, &others) == 0) x->processors = others;
 }
 

@@ -23,13 +23,11 @@ static size_t with_sanitizer(size_t stack) {
 #endif
 }
 
-// Where that cannot be had, nothing is lost.
-static void go_elsewhere(pthread_attr_t *attr) {
-    cpu_set_t set;
+bool thread_others(cpu_set_t *ret) {
     int here = sched_getcpu();
-    if (here < 0 || here >= CPU_SETSIZE || sched_getaffinity(0, sizeof set, &set) != 0) return;
-    CPU_CLR(here, &set);
-    if (CPU_COUNT(&set)) (void)pthread_attr_setaffinity_np(attr, sizeof set, &set);
+    if (here < 0 || here >= CPU_SETSIZE || sched_getaffinity(0, sizeof *ret, ret) != 0) return false;
+    CPU_CLR(here, ret);
+    return CPU_COUNT(ret) > 0;
 }
 
 static int start(pthread_t *ret, size_t stack, bool beside, void *(*run)(void *ctx), void *ctx) {
@@ -37,7 +35,9 @@ static int start(pthread_t *ret, size_t stack, bool beside, void *(*run)(void *c
     int bad = pthread_attr_init(&attr);
     if (bad) return bad;
     if (stack) bad = pthread_attr_setstacksize(&attr, with_sanitizer(stack));
-    if (beside) go_elsewhere(&attr);
+    cpu_set_t others;
+    // Where that cannot be had, nothing is lost.
+    if (beside && thread_others(&others)) (void)pthread_attr_setaffinity_np(&attr, sizeof others, &others);
     // A thread inherits the mask of the one that starts it.
     sigset_t all, before;
     sigfillset(&all);

@@ -10,7 +10,7 @@
 // The first byte from i on, which begins a character, that is not part of a well-formed one.
 static size_t walk(str s, size_t i) {
     const unsigned char *p = (const unsigned char *)s.p;
-    while (i < s.n) {
+    while ((i += utf8_ascii_run(s, i)) < s.n) {
         uint32_t cp;
         size_t n = utf8_sequence(p + i, s.n - i, &cp);
         if (n == 0) return i;
@@ -96,15 +96,7 @@ size_t utf8_invalid_at(str s) {
 }
 #else
 size_t utf8_invalid_at(str s) {
-    size_t i = 0;
-    for (;;) {
-        i += utf8_ascii_run(s, i);
-        if (i == s.n) return SIZE_MAX;
-        uint32_t cp;
-        size_t n = utf8_sequence((const unsigned char *)s.p + i, s.n - i, &cp);
-        if (n == 0) return i;
-        i += n;
-    }
+    return walk(s, 0);
 }
 #endif
 

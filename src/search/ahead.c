@@ -69,8 +69,7 @@ static bool open_some(reading *r, unsigned number) {
         // Too many are open: those at hand are read first, or the loader tries again.
         if (fd < 0 && f->state == FETCH_NOT_YET && x->open[0].n + x->open[1].n) break;
         if (fd < 0) continue;
-        size_t size = f->sig.size > 0 ? (size_t)f->sig.size : 0;
-        if (!reserve(r->all, source, size < x->rules->max_file ? size : x->rules->max_file)) continue;
+        if (!reserve(r->all, source, fetch_size(x->rules, &f->sig))) continue;
         if (ahead) fetch_ahead(x, fd, f);
         b->candidate[b->n] = r->from;
         b->fd[b->n++] = fd;

@@ -115,16 +115,10 @@ search_cache *search_cache_new(arena *a) {
     return c;
 }
 
-pool *search_cache_pool(search_cache *c) {
-    return c->pool;
-}
-
-hands *search_cache_hands(search_cache *c) {
-    return c->hands;
-}
-
-const scan_ops *search_cache_ops(search_cache *c) {
-    return c->ops;
+void search_cache_lend(search_cache *c, search_corpus *to) {
+    to->pool = c->pool;
+    to->hands = c->hands;
+    to->ops = c->ops;
 }
 
 void search_cache_blind(search_cache *c) {

@@ -3,6 +3,7 @@
 // does not change afterwards. Counted: searches and the cache share versions. Knows nothing of queries, nor
 // of how changes are noticed.
 #include "search/load_int.h"
+#include <deputy/sort.h>
 #include <stdlib.h>
 
 enum : size_t { PAIRS_MIN = (size_t)256 << 10 }; // of a smaller corpus no figures are kept
@@ -74,14 +75,12 @@ static int by_track(const void *a, const void *b) {
 // The files by their first names; tracks get their numbers.
 static const loaded **order_files(loader *l) {
     const loaded **order = NEW_N(l->scratch, const loaded *, l->files.n + 1);
-    bool sorted = true;
     for (size_t i = 0; i < l->files.n; i++) {
         loaded *f = &l->files.p[i];
         if (f->names.n > 1) qsort(f->names.p, f->names.n, sizeof *f->names.p, by_name);
         order[i] = f;
-        sorted = sorted && (i == 0 || by_first_name(&order[i - 1], &order[i]) <= 0);
     }
-    if (!sorted) qsort(order, l->files.n, sizeof *order, by_first_name);
+    order = sort_until(l->scratch, order, l->files.n, sizeof *order, by_first_name, NULL);
     uint32_t *now = NEW_N(l->scratch, uint32_t, l->files.n + 1);
     for (size_t i = 0; i < l->files.n; i++) now[order[i] - l->files.p] = (uint32_t)i + 1;
     for (size_t i = 0; i < l->candidates.n; i++)
@@ -125,13 +124,10 @@ static byte_pairs *make_pairs(loader *l) {
         for (size_t k = 0; k < PAIRS && l->fetchers[i].counted; k++) sum[k] += l->fetchers[i].pairs[k];
     }
     // Most was taken over: so are the figures.
-    if (l->old && l->old->pairs && l->old->cost / 2 > counted) {
-        *p = *l->old->pairs;
-        p->bytes = l->cost;
-        return p;
-    }
+    bool taken = l->old && l->old->pairs && l->old->cost / 2 > counted;
+    if (taken) *p = *l->old->pairs;
     p->bytes = l->cost;
-    for (size_t i = 0; i < 256; i++) {
+    for (size_t i = 0; i < 256 && !taken; i++) {
         uint32_t all = 0;
         for (size_t k = 0; k < 256; k++) {
             p->pair[i << 8 | k] = logarithm(sum[i << 8 | k]);
@@ -256,7 +252,8 @@ static dep_status read_all(loader *l, const search_limits *limits, const walk_wa
         TRY(walk(l, limits, watch, err));
     if (pass) TRY(pass->begin(pass->ctx, l->candidates.p, l->fetched, l->candidates.n, &l->taker, err));
     TRY(loader_begin(l, pass ? pass->crew : NULL, err));
-    for (size_t i = 0; i < crew_size(l->crew) && !pass && !only; i++)
+    bool kept = !pass && !only;
+    for (size_t i = 0; i < crew_size(l->crew) && kept; i++)
         l->fetchers[i].pairs = NEW_N(l->scratch, uint32_t, PAIRS);
     if (!l->cancelled) TRY(loader_load_all(l, err));
     l->cancelled = l->cancelled || stop_said(&l->stop);
@@ -475,10 +472,8 @@ dep_status search_open_with(const search_space *space, const search_limits *limi
                          .limits = *limits,
                          .ask = space->cancelled,
                          .ctx = space->ctx,
-                         .pool = space->cache ? search_cache_pool(space->cache) : NULL,
-                         .hands = space->cache ? search_cache_hands(space->cache) : NULL,
-                         .ops = space->cache ? search_cache_ops(space->cache) : NULL,
                          .notice = notice ? str_z(notice) : (str){0}};
+    if (space->cache) search_cache_lend(space->cache, c);
     *ret = c;
     return DEP_OK;
 }

@@ -120,9 +120,9 @@ int fetch_open(fetcher *x, unsigned batch, bool alone, const candidate *cand, fe
 }
 
 void fetch_ahead(const fetcher *x, int fd, const fetched *f) {
-    off_t most = (off_t)x->rules->max_file;
-    if (f->sig.size > 0)
-        (void)posix_fadvise(fd, 0, f->sig.size < most ? f->sig.size : most, POSIX_FADV_WILLNEED);
+    // Nothing would mean all there is.
+    size_t n = fetch_size(x->rules, &f->sig);
+    if (n) (void)posix_fadvise(fd, 0, (off_t)n, POSIX_FADV_WILLNEED);
 }
 
 void fetch_close(fetcher *x, unsigned batch) {

@@ -47,6 +47,12 @@ typedef struct {
     pthread_mutex_t *judging; // space->refuse is asked by one thread at a time
 } fetch_rules;
 
+// Bytes of a file that looks like that, of which no more are read.
+static inline size_t fetch_size(const fetch_rules *r, const file_sig *sig) {
+    size_t size = sig->size > 0 ? (size_t)sig->size : 0;
+    return size < r->max_file ? size : r->max_file;
+}
+
 enum { FETCH_FILES = 32 }; // of a batch; one fetcher has two of them open at most
 
 typedef struct {

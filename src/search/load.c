@@ -42,12 +42,6 @@ static int by_source_path(const void *a, const void *b) {
     return name_order((file_name){x->sources.p[0], x->path}, (file_name){y->sources.p[0], y->path});
 }
 
-static bool is_sorted(const candidate *p, size_t n) {
-    for (size_t i = 1; i < n; i++)
-        if (by_source_path(&p[i - 1], &p[i]) > 0) return false;
-    return true;
-}
-
 void loader_gather(loader *l, walk_file *files, size_t n) {
     vec_reserve(l->scratch, &l->candidates, n);
     if (l->space->n_sources > 1)
@@ -61,9 +55,8 @@ void loader_gather(loader *l, walk_file *files, size_t n) {
         vec_push(l->scratch, &last->sources, files[i].source);
     }
     l->candidates.cap = l->candidates.n;
-    if (!is_sorted(l->candidates.p, l->candidates.n))
-        l->candidates.p = sort_until(l->scratch, l->candidates.p, l->candidates.n, sizeof *l->candidates.p,
-                                     by_source_path, &l->stop);
+    l->candidates.p = sort_until(l->scratch, l->candidates.p, l->candidates.n, sizeof *l->candidates.p,
+                                 by_source_path, &l->stop);
     vec_reserve(l->scratch, &l->files, l->candidates.n);
     (void)stop_ask(&l->stop);
     l->tracks = NEW_N(l->scratch, corpus_track, l->candidates.n + 1);
@@ -147,7 +140,6 @@ dep_status loader_begin(loader *l, crew *crew, dep_err *err) {
         crew ? crew : crew_new(l->scratch, NULL, NULL, l->candidates.n / THREAD_FILES, shall_stop, &l->stop);
     size_t n = crew_size(l->crew);
     l->fetchers = NEW_N(l->scratch, fetcher, n);
-    for (size_t i = 0; i < n; i++) l->fetchers[i].dir_fd = -1;
     pthread_mutex_init(&l->judging, NULL);
     arena_defer(l->scratch, end, l);
     l->pool = pool_new(POOL_BYTES);
@@ -249,8 +241,7 @@ static dep_status load_opened(loader *l, size_t i, int fd, bool whole, bool *fit
     const file_sig *sig = cand->known ? &cand->sig : &l->fetched[i].sig;
     corpus_track *track = &l->tracks[i];
     track->sig = *sig;
-    size_t size = sig->size > 0 ? (size_t)sig->size : 0,
-           cost = size < l->rules.max_file ? size : l->rules.max_file;
+    size_t cost = fetch_size(&l->rules, sig);
     slot *s = find_slot(l, sig->dev, sig->ino);
     if (s->file) {
         add_names(l, &l->files.p[s->file - 1], cand);

@@ -40,17 +40,19 @@ static uint32_t rarest_pair(const search_corpus *c, str stem, size_t *times) {
     return best;
 }
 
-// Are pairs rare enough to be looked for instead of three bytes, which takes longer?
-static bool pairs_will_do(const scanner *s, const term_list *terms) {
+// Gives each needle its rarest pair for a window. False: they are not so rare that looking for them takes
+// less time than looking for three bytes.
+static bool take_pairs(scanner *s, const term_list *terms) {
     enum : size_t { FEW = 4096 }; // bytes of the corpus for each place
-    size_t sum = 0;
-    for (size_t i = 0; i < terms->n && s->c->pairs; i++) {
-        size_t n;
-        (void)rarest_pair(s->c, terms->p[i].stem, &n);
-        if (n > s->c->pairs->bytes / FEW) return false;
-        sum += n;
+    if (!s->c->pairs) return false;
+    size_t left = s->c->pairs->bytes / FEW;
+    for (size_t i = 0; i < terms->n; i++) {
+        size_t times;
+        s->needles[i].window = (uint16_t)rarest_pair(s->c, terms->p[i].stem, &times);
+        if (times > left) return false;
+        left -= times;
     }
-    return s->c->pairs && sum <= s->c->pairs->bytes / FEW;
+    return true;
 }
 
 // The rarer, the less: by how often its pairs of bytes stand in the corpus.
@@ -89,12 +91,11 @@ static void admit(scan_tables *t, unsigned bucket, int place, unsigned byte) {
 
 // Terms with like windows share a bucket.
 static void fill_tables(scanner *s, const term_list *terms) {
-    s->tables.pairs = pairs_will_do(s, terms);
+    bool pairs = s->tables.pairs = take_pairs(s, terms);
     for (size_t i = 0; i < terms->n; i++) {
         str stem = terms->p[i].stem;
         needle *d = &s->needles[i];
-        size_t times;
-        uint32_t window = s->tables.pairs ? rarest_pair(s->c, stem, &times) : rarest_window(s->c, stem);
+        uint32_t window = pairs ? d->window : rarest_window(s->c, stem);
         *d = (needle){.t = &terms->p[i], .number = (uint16_t)i, .window = (uint16_t)window};
         size_t n = stem.n < sizeof d->first ? stem.n : sizeof d->first;
         memcpy(&d->first, stem.p, n);
@@ -108,7 +109,7 @@ static void fill_tables(scanner *s, const term_list *terms) {
             str stem = s->needles[i].t->stem;
             for (int k = 0; k < SCAN_WINDOW; k++) {
                 size_t at = s->needles[i].window + (size_t)k;
-                if (at < stem.n && (k < 2 || !s->tables.pairs)) {
+                if (at < stem.n && (k < 2 || !pairs)) {
                     admit(&s->tables, b, k, (unsigned char)stem.p[at]);
                 } else {
                     for (unsigned byte = 0; byte < 256; byte++) admit(&s->tables, b, k, byte);

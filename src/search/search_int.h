@@ -319,10 +319,8 @@ enum : size_t { SEARCH_DEAD_MIN = (size_t)4 << 20 }; // bytes of former texts th
 search_cache *search_cache_new_with(arena *a, size_t max_bytes, size_t max_entries);
 void search_cache_blind(search_cache *c); // changes are not told: every file is looked at
 size_t search_cache_size(search_cache *c, size_t *corpora);
-pool *search_cache_pool(search_cache *c);
-hands *search_cache_hands(search_cache *c);
-const scan_ops *search_cache_ops(search_cache *c);
-enum : size_t { SEARCH_POOL_BYTES = (size_t)12 << 20 }; // kept for what searches need
+void search_cache_lend(search_cache *c, search_corpus *to); // what its searches share
+enum : size_t { SEARCH_POOL_BYTES = (size_t)12 << 20 };     // kept for what searches need
 // A version that is right now, counted for the caller. notice: how changes are found, where that is slow.
 [[nodiscard]] dep_status cache_open(const search_space *space, const search_limits *limits, corpus_data **ret,
                                     const char **notice, dep_err *err);

@@ -389,13 +389,6 @@ static int by_paths(const void *a, const void *b) {
     return (after_x > after_y) - (after_x < after_y);
 }
 
-// So that files mostly come in the order of their paths.
-static void order_as_paths(walker *w, dir_entries *e) {
-    bool sorted = true;
-    for (size_t i = 1; i < e->n && sorted; i++) sorted = by_paths(&e->p[i - 1], &e->p[i]) <= 0;
-    if (!sorted) e->p = sort_until(w->a, e->p, e->n, sizeof *e->p, by_paths, &w->asks);
-}
-
 // Recursion is bounded by limits.depth. NOLINTNEXTLINE(misc-no-recursion)
 static void walk_place(walker *w, str path, const bool *active, bool parent_linked, size_t depth) {
     if (depth > w->limits->depth) {
@@ -405,7 +398,8 @@ static void walk_place(walker *w, str path, const bool *active, bool parent_link
     place p = {.path = path, .active = active};
     dir_entries entries = {0};
     if (!list_place(w, &p, parent_linked, &entries)) return;
-    order_as_paths(w, &entries);
+    // So that files mostly come in the order of their paths.
+    entries.p = sort_until(w->a, entries.p, entries.n, sizeof *entries.p, by_paths, &w->asks);
     for (vec_each(dir_entry, e, &entries)) {
         if (should_stop(w)) break;
         w->entries++;
@@ -516,14 +510,8 @@ static int by_path(const void *a, const void *b) {
 }
 
 static void sort_files(walker *w, walk_file *files, size_t n) {
-    bool sorted = true;
-    for (size_t i = 1; i < n && sorted; i++) {
-        sorted = by_path(&files[i - 1], &files[i]) <= 0;
-        if (stop_after(&w->asks, STOP_ITEM)) return;
-    }
-    if (sorted) return;
-    walk_file *now = sort_until(w->a, files, n, sizeof *files, by_path, &w->asks);
-    if (now != files) memcpy(files, now, n * sizeof *files);
+    walk_file *sorted = sort_until(w->a, files, n, sizeof *files, by_path, &w->asks);
+    if (sorted != files) memcpy(files, sorted, n * sizeof *files);
 }
 
 static dep_status walk_source(walker *w, const search_source *s, dep_err *err) {
