@@ -22,8 +22,7 @@ typedef struct {
 } worker;
 
 struct crew {
-    bool (*ask)(void *ctx);
-    void *ask_ctx;
+    stop_sign *asks; // the caller's
     pool *pool;
     hands *hands, *own; // own: to be freed with it
     size_t most;
@@ -148,15 +147,14 @@ static size_t most_workers(const hands *h) {
     return processors < 1 ? 1 : processors > CREW_MOST ? CREW_MOST : (size_t)processors;
 }
 
-crew *crew_new(arena *a, hands *h, pool *p, size_t most, bool (*ask)(void *ctx), void *ctx) {
+crew *crew_new(arena *a, hands *h, pool *p, size_t most, stop_sign *asks) {
     crew *c = NEW(a, crew);
     c->most = most_workers(h);
     if (most < c->most) c->most = most ? most : 1;
     c->started = 1;
     c->hands = h;
     c->pool = p;
-    c->ask = ask;
-    c->ask_ctx = ctx;
+    c->asks = asks;
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->begin, NULL);
     thread_cond_init(&c->done);
@@ -190,7 +188,7 @@ arena *crew_arena(const crew *c, size_t number) {
 
 bool crew_stops(crew *c, size_t number) {
     if (atomic_load(&c->stop)) return true;
-    bool stop = number == 0 && c->ask && c->ask(c->ask_ctx);
+    bool stop = number == 0 && stop_ask(c->asks);
     if (stop) atomic_store(&c->stop, true);
     return stop;
 }

@@ -11,10 +11,10 @@ typedef struct crew crew;
 
 // most: threads that are worth it, the caller's included; there are never more than processors, or CREW_MOST.
 // They come from `h` at once, as far as it has any to lend, and go back with `a`. h: NULL: the crew starts
-// some of its own, when a stage first has jobs for them. ask: shall all stop? It is asked by the caller's
-// thread alone, as worker 0, also between two stages; may be NULL. p: where the workers' memory comes from;
-// may be NULL.
-crew *crew_new(arena *a, hands *h, pool *p, size_t most, bool (*ask)(void *ctx), void *ctx);
+// some of its own, when a stage first has jobs for them. asks: shall all stop? It is the caller's, and asked
+// by the caller's thread alone, as worker 0, also between two stages; may be NULL. p: where the workers'
+// memory comes from; may be NULL.
+crew *crew_new(arena *a, hands *h, pool *p, size_t most, stop_sign *asks);
 size_t crew_size(const crew *c); // workers there may be: worker numbers are below this
 pool *crew_pool(const crew *c);
 arena *crew_arena(const crew *c, size_t worker); // of that worker; lives as long as the crew

@@ -189,10 +189,6 @@ static void end_arena(void *p) {
     arena_free(p);
 }
 
-static bool shall_stop(void *ctx) {
-    return stop_ask(&((direct *)ctx)->asks);
-}
-
 static const str *source_names(const direct *d) {
     str *names = NEW_N(d->r.scratch, str, d->space->n_sources);
     for (size_t i = 0; i < d->space->n_sources; i++) names[i] = d->space->sources[i].name;
@@ -211,7 +207,7 @@ static dep_status ask(direct *d, arena *a, search_result *ret, bool *done, dep_e
     const search_space *space = d->space;
     ARENA_CATCH(d->r.scratch, err);
     TRY(run_parse(&d->r, &d->f, err));
-    d->r.crew = crew_new(d->r.scratch, NULL, NULL, CREW_MOST, shall_stop, d);
+    d->r.crew = crew_new(d->r.scratch, NULL, NULL, CREW_MOST, &d->asks);
     d->pass = arena_new();
     arena_defer(d->r.scratch, end_arena, d->pass);
     d->near = near_begin(d->r.scratch, d->r.crew, &d->f.terms, NULL);

@@ -124,10 +124,6 @@ static void end(void *p) {
     pthread_mutex_destroy(&l->judging);
 }
 
-static bool shall_stop(void *ctx) {
-    return stop_ask(ctx);
-}
-
 dep_status loader_begin(loader *l, crew *crew, dep_err *err) {
     size_t max_file = l->space->max_file ? l->space->max_file : SEARCH_FILE_MAX;
     l->rules = (fetch_rules){.space = l->space,
@@ -136,8 +132,7 @@ dep_status loader_begin(loader *l, crew *crew, dep_err *err) {
                              .now_ms = sys_clock_real()->now_ms(sys_clock_real()->ctx),
                              .bare = l->taker,
                              .judging = &l->judging};
-    l->crew =
-        crew ? crew : crew_new(l->scratch, NULL, NULL, l->candidates.n / THREAD_FILES, shall_stop, &l->stop);
+    l->crew = crew ? crew : crew_new(l->scratch, NULL, NULL, l->candidates.n / THREAD_FILES, &l->stop);
     size_t n = crew_size(l->crew);
     l->fetchers = NEW_N(l->scratch, fetcher, n);
     pthread_mutex_init(&l->judging, NULL);

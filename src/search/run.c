@@ -212,10 +212,6 @@ static void add_cuts(const run *r, arena *a, const scan_result *scan, search_res
 
 // --- The whole ---
 
-static bool ask(void *ctx) {
-    return stop_ask(ctx);
-}
-
 static dep_status scan(const run *r, crew *crew, found *f, dep_err *err) {
     f->ranking = rank_begin(r->scratch, crew, &f->terms, r->files);
     return scan_lines(r->scratch, crew, &f->terms, r->files, r->n_files, r->c, rank_take, f->ranking,
@@ -247,7 +243,7 @@ static dep_status find(run *r, found *f, dep_err *err) {
     TRY(find_source(r, err));
     select_files(r);
     size_t most = r->sums.bytes / SCAN_PART_BYTES;
-    crew *crew = r->crew = crew_new(r->scratch, r->c->hands, r->c->pool, most, ask, r->asks);
+    crew *crew = r->crew = crew_new(r->scratch, r->c->hands, r->c->pool, most, r->asks);
     TRY(scan(r, crew, f, err));
     bool more = false;
     TRY(near_add(r->scratch, crew, r->files, r->n_files, r->c, &f->scan, &f->terms, &more, err));

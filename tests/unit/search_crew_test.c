@@ -31,7 +31,7 @@ static void do_all(hands *h, pool *p, size_t most) {
     static const size_t sizes[] = {0, 1, 2, JOBS};
     arena *a = arena_new();
     work *w = NEW(a, work);
-    w->c = crew_new(a, h, p, most, NULL, NULL);
+    w->c = crew_new(a, h, p, most, NULL);
     assert_true(crew_size(w->c) >= 1 && crew_size(w->c) <= CREW_MOST);
     for (size_t s = 0; s < 4; s++) {
         memset(w->last, 0, sizeof w->last);
@@ -92,7 +92,7 @@ static void test_search_crew__what_fails_is_handed_on(void **state) {
     arena *a = arena_new();
     work *w = NEW(a, work);
     dep_err err = {0};
-    w->c = crew_new(a, NULL, NULL, CREW_MOST, NULL, NULL);
+    w->c = crew_new(a, NULL, NULL, CREW_MOST, NULL);
     w->fails_at = 3;
     assert_int_equal(crew_run(w->c, JOBS, job, w, &err), DEP_ERR_LIMIT);
     assert_string_equal(err.msg, "job 2");
@@ -109,7 +109,8 @@ static void test_search_crew__it_stops_when_asked_and_stays_so(void **state) {
     arena *a = arena_new();
     work *w = NEW(a, work);
     int left = 2;
-    w->c = crew_new(a, NULL, NULL, 1, yes_after, &left);
+    stop_sign asks = {.ask = yes_after, .ctx = &left};
+    w->c = crew_new(a, NULL, NULL, 1, &asks);
     assert_int_equal(crew_run(w->c, JOBS, job, w, NULL), DEP_OK);
     assert_true(crew_stopped(w->c) && crew_stops(w->c, 0));
     assert_int_equal(atomic_load(&w->done[1]), 1);

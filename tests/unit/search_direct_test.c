@@ -51,6 +51,15 @@ static void assert_same(dir_fixture *f, const search_space *space, const search_
                  (int)(x.n < 2000 ? x.n : 2000), x.p);
 }
 
+// Files 000.md, 001.md and so on: with the text, or with so many random words each.
+static void write_files(dir_fixture *f, int n, str text, uint32_t seed, size_t n_words) {
+    for (int i = 0; i < n; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%03d.md", i);
+        temp_write(f->path, name, text.n ? text : random_text(f->a, &seed, n_words));
+    }
+}
+
 static const str everything = S_INIT("**/*");
 
 static search_space whole(dir_fixture *f, search_source *source) {
@@ -204,11 +213,7 @@ static void test_search_direct__what_fits_is_decided_in_order(void **state) {
 static void test_search_direct__the_first_lines_are_ranked_over_the_limit(void **state) {
     dir_fixture *f = *state;
     enum { FILES = 200, LINES = 5 };
-    char name[32];
-    for (int i = 0; i < FILES; i++) {
-        snprintf(name, sizeof name, "%03d.md", i);
-        temp_write(f->path, name, S("refund\nrefund\nrefund\nrefund\nrefund\n"));
-    }
+    write_files(f, FILES, S("refund\nrefund\nrefund\nrefund\nrefund\n"), 0, 0);
     search_source source;
     search_space space = whole(f, &source);
     search_query q = {.query = S("refund"), .limit = 2000};
@@ -231,12 +236,7 @@ static void test_search_direct__the_first_lines_are_ranked_over_the_limit(void *
 
 static void test_search_direct__few_descriptors_are_enough(void **state) {
     dir_fixture *f = *state;
-    uint32_t seed = 9;
-    char name[32];
-    for (int i = 0; i < 200; i++) {
-        snprintf(name, sizeof name, "%03d.md", i);
-        temp_write(f->path, name, random_text(f->a, &seed, 60));
-    }
+    write_files(f, 200, (str){0}, 9, 60);
     search_source source;
     search_space space = whole(f, &source);
     search_query q = {.query = S("refund parcel"), .limit = 20};
@@ -263,11 +263,7 @@ static bool always(void *ctx) {
 
 static void test_search_direct__it_is_cancelled_and_says_what_is_wrong(void **state) {
     dir_fixture *f = *state;
-    for (int i = 0; i < 200; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "%03d.md", i);
-        temp_write(f->path, name, S("refund\n"));
-    }
+    write_files(f, 200, S("refund\n"), 0, 0);
     search_source source;
     search_space space = whole(f, &source);
     space.cancelled = always;
@@ -296,12 +292,7 @@ static bool yes_after(void *ctx) {
 // However early or late: it says so, or it gives the whole answer.
 static void test_search_direct__it_may_be_stopped_at_any_time(void **state) {
     dir_fixture *f = *state;
-    uint32_t seed = 3;
-    for (int i = 0; i < 300; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "%03d.md", i);
-        temp_write(f->path, name, random_text(f->a, &seed, 600));
-    }
+    write_files(f, 300, (str){0}, 3, 600);
     search_source source;
     search_space space = whole(f, &source);
     search_query q = {.query = S("refund parcxl paid"), .limit = 20};

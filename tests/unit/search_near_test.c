@@ -218,13 +218,14 @@ static void test_search_near__it_can_be_cancelled(void **state) {
     scan_result scan = {.lines_of = &nowhere};
     terms_parse(f->a, S("parcxl"), &terms);
     cancelled = true;
-    crew *crew = crew_new(f->a, NULL, NULL, 1, stop, &cancelled);
+    stop_sign asks = {.ask = stop, .ctx = &cancelled}, again = asks;
+    crew *crew = crew_new(f->a, NULL, NULL, 1, &asks);
     bool added = true;
     assert_int_equal(near_add(f->a, crew, files, 100, c, &scan, &terms, &added, NULL), DEP_OK);
     assert_true(crew_stopped(crew) && !added);
     assert_int_equal(terms.n, 1);
     cancelled = false;
-    crew = crew_new(f->a, NULL, NULL, 1, stop, &cancelled);
+    crew = crew_new(f->a, NULL, NULL, 1, &again);
     assert_int_equal(near_add(f->a, crew, files, 100, c, &scan, &terms, &added, NULL), DEP_OK);
     assert_true(added);
     assert_int_equal(terms.n, 2);

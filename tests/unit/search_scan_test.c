@@ -205,8 +205,7 @@ static void test_search_scan__every_variant_counts_as_the_naive_scanner(void **s
             if (!terms.n) continue;
             naive_result naive;
             scan_result fast;
-            crew *alone = crew_new(a, NULL, NULL, 1, NULL, NULL),
-                 *several = crew_new(a, NULL, NULL, 4, NULL, NULL);
+            crew *alone = crew_new(a, NULL, NULL, 1, NULL), *several = crew_new(a, NULL, NULL, 4, NULL);
             scan_naive(a, &terms, c->selected, c->n, &c->corpus, &naive);
             lines += naive.lines.n;
             for (int v = 0; v < SCAN_VARIANTS; v++) {
@@ -247,7 +246,7 @@ static void test_search_scan__lines_of_stop_words_are_all_counted(void **state) 
             const scan_ops *ops = scan_ops_of((scan_variant)v);
             if (!ops) continue;
             scan_result fast;
-            crew *several = crew_new(a, NULL, NULL, 4, NULL, NULL);
+            crew *several = crew_new(a, NULL, NULL, 4, NULL);
             assert_int_equal(scan_lines_with(ops, 512, a, several, &terms, c->selected, c->n, &c->corpus,
                                              NULL, NULL, &fast, NULL),
                              DEP_OK);
