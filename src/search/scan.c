@@ -19,8 +19,8 @@ enum {
 static size_t often(const search_corpus *c, const unsigned char *w) {
     enum : size_t { SAMPLED = 8 }; // a part of the text was counted
     size_t sum = 0;
-    for (int k = 0; k < 4; k++) {
-        unsigned pair = (unsigned)(w[0] ^ (k & 1) << 7) << 8 | (unsigned)(w[1] ^ (k & 2) << 6);
+    for (unsigned k = 0; k < 16; k++) {
+        unsigned pair = (w[0] ^ (k & 3) << 6) << 8 | (w[1] ^ (k >> 2) << 6);
         sum += SAMPLED << c->pairs->pair[pair] / PAIRS_DOUBLING;
     }
     return sum;
