@@ -63,12 +63,14 @@ typedef struct {
     uint32_t first_line, n_lines; // of it that match, among all that the worker found
     uint32_t section;             // as corpus_section numbers them
     uint32_t first, n_cells;
+    uint32_t most; // terms that one of its lines has at most
 } tally_section;
 
 typedef struct {
     uint32_t file; // in the selection
     uint32_t first_section, n_sections;
     uint32_t first, n_cells; // of the whole file
+    uint32_t most;           // terms that one of its lines has at most
     uint64_t path[2];        // a bit for each term that stands in it
     double bound;            // none of its lines is worth more
 } tally_file;

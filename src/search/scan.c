@@ -223,11 +223,16 @@ static void one_more(uint16_t *n) {
     *n = (uint16_t)(*n + (*n != UINT16_MAX));
 }
 
-// As count_occurrence, which has the last word: of a word with ASCII at both sides it needs no call.
+// As count_occurrence, which has the last word: what is no word needs no call, nor does one with ASCII at both
+// sides.
 static inline bool count_here(const term *t, str s, size_t at, bool exact, term_hit *hit) {
     static const uint8_t kinds[256] = {
         ['0' ... '9'] = 1, ['A' ... 'Z'] = 1, ['a' ... 'z'] = 1, [0x80 ... 0xFF] = 2};
-    if (t->kind == TERM_WORD && exact) {
+    if (t->kind != TERM_WORD) {
+        one_more(&hit->whole);
+        return true;
+    }
+    if (exact) {
         // Behind the last byte of a file there is a line feed.
         uint8_t before = at ? kinds[(unsigned char)s.p[at - 1]] : 0,
                 after = kinds[(unsigned char)s.p[at + t->text.n]];

@@ -77,9 +77,30 @@ static double line_factor(const scoring *s, double sum, size_t n_terms) {
 
 // --- What it may be at most ---
 
-// Of occurrences that may stand on the line: there they also count for its section.
+// The sum of the `most` largest of v[0, n); of all, when that is not worth looking for. Changes their order.
+static double sum_largest(double *v, size_t n, size_t most) {
+    enum { FEW = 4 };
+    double sum = 0;
+    if (most > FEW) most = n;
+    for (size_t k = 0; k < n && k < most; k++) {
+        for (size_t i = k + 1; i < n && most < n; i++) {
+            double other = v[i];
+            v[i] = least(v[k], other);
+            v[k] = v[k] > other ? v[k] : other;
+        }
+        sum += v[k];
+    }
+    return sum;
+}
+
+// Of occurrences in the line's section.
+static double most_in_section(double n) {
+    return n * weights.body / (1 - weights.b_body);
+}
+
+// Of those that may stand on the line: there they also count for its section.
 static double most_on_line(double n) {
-    return n * (weights.line / (1 - weights.b_line) + weights.body / (1 - weights.b_body));
+    return n * weights.line / (1 - weights.b_line) + most_in_section(n);
 }
 
 // Of those elsewhere in the file: in headings, its text, its path; never with a length of less than none.
@@ -106,14 +127,18 @@ static double path_alone(const scoring *s, const tally *t, const tally_file *in)
 }
 
 void score_bound(const scoring *s, const tally *t, tally_file *in) {
-    double sum = path_alone(s, t, in), found = 0;
+    double sum = path_alone(s, t, in), gain[RANK_TERMS_MAX], idf[RANK_TERMS_MAX];
     for (size_t i = 0; i < in->n_cells; i++) {
         const tally_cell *c = &t->cells[in->first + i];
-        double on_line = most_on_line(tally_occurrences(c->body + c->heads));
-        sum += share(s, c->term, on_line + most_outside(c, tally_in_path(in, c->term)));
-        found += s->idf[c->term];
+        double n = tally_occurrences(c->body + c->heads),
+               outside = most_outside(c, tally_in_path(in, c->term)),
+               beside = share(s, c->term, outside + most_in_section(n));
+        gain[i] = share(s, c->term, outside + most_on_line(n)) - beside;
+        idf[i] = s->idf[c->term];
+        sum += beside;
     }
-    in->bound = sum * line_factor(s, found, in->n_cells);
+    double found = sum_largest(idf, in->n_cells, in->most);
+    in->bound = (sum + sum_largest(gain, in->n_cells, in->most)) * line_factor(s, found, in->most);
 }
 
 void score_look_at_file(scorer *x, const tally *t, const tally_file *in, const scan_part *found) {
@@ -134,15 +159,18 @@ static double factor_of(const corpus_file *f, const tally_section *section) {
 }
 
 double score_section_bound(const scorer *x, const tally_section *section) {
-    double sum = x->outside, found = 0;
+    double sum = x->outside, gain[RANK_TERMS_MAX], idf[RANK_TERMS_MAX];
     for (size_t i = 0; i < section->n_cells; i++) {
         const tally_cell *c = &x->t->cells[section->first + i];
-        double outside = x->most_outside[c->term],
-               on_line = most_on_line(tally_occurrences(c->body + c->heads));
-        sum += share(x->s, c->term, outside + on_line) - share(x->s, c->term, outside);
-        found += x->s->idf[c->term];
+        double n = tally_occurrences(c->body + c->heads), outside = x->most_outside[c->term],
+               beside = share(x->s, c->term, outside + most_in_section(n));
+        gain[i] = share(x->s, c->term, outside + most_on_line(n)) - beside;
+        idf[i] = x->s->idf[c->term];
+        sum += beside - share(x->s, c->term, outside);
     }
-    return sum * line_factor(x->s, found, section->n_cells) * factor_of(x->f, section);
+    double found = sum_largest(idf, section->n_cells, section->most);
+    sum += sum_largest(gain, section->n_cells, section->most);
+    return sum * line_factor(x->s, found, section->most) * factor_of(x->f, section);
 }
 
 // --- Of a file ---
@@ -220,15 +248,17 @@ double score_enter_section(scorer *x, const tally_section *in) {
         x->alone[t] = share(s, t, x->around[t]);
         x->base += x->alone[t];
     }
-    double most = x->base, found = 0;
+    double gain[RANK_TERMS_MAX], idf[RANK_TERMS_MAX];
     for (size_t i = 0; i < in->n_cells; i++) {
         const tally_cell *c = &x->t->cells[in->first + i];
         double on_line = weights.line * tally_occurrences(c->body + c->heads) / (1 - weights.b_line);
-        most += share(s, c->term, x->around[c->term] + on_line) - x->alone[c->term];
-        found += s->idf[c->term];
+        gain[i] = share(s, c->term, x->around[c->term] + on_line) - x->alone[c->term];
+        idf[i] = s->idf[c->term];
     }
+    double most = x->base + sum_largest(gain, in->n_cells, in->most),
+           found = sum_largest(idf, in->n_cells, in->most);
     x->factor = factor_of(f, in);
-    return most * line_factor(s, found, in->n_cells) * x->factor;
+    return most * line_factor(s, found, in->most) * x->factor;
 }
 
 // --- Of a line ---

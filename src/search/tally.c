@@ -3,7 +3,10 @@
 #include "search/rank_int.h"
 #include <deputy/utf8.h>
 
-enum : size_t { LINE_WORK = 16 }; // of a line, in bytes that are looked at
+enum : size_t {
+    LINE_WORK = 16,  // of a line, in bytes that are looked at
+    SOME_LINES = 256 // of a section, between two questions whether to stop
+};
 
 static void give_back(void *p) {
     tally *t = p;
@@ -93,8 +96,9 @@ static size_t tally_one_section(tally *t, const scan_chunk *c, size_t i, const c
              body = section ? f->spans[section - 1].body : 0;
     tally_section s = {.first_line = (uint32_t)(c->first + i), .section = section};
     for (; i < c->n && lines[i].file == file && lines[i].line < end; i++, s.n_lines++) {
-        if (s.n_lines && stop_after(t->stop, LINE_WORK)) break;
+        if (s.n_lines % SOME_LINES == SOME_LINES - 1 && stop_after(t->stop, SOME_LINES * LINE_WORK)) break;
         bool heading = lines[i].line < body;
+        if (lines[i].n > s.most) s.most = lines[i].n;
         const term_hit *h = &c->hits[lines[i].first], *to = h + lines[i].n;
         for (; h < to; h++) {
             uint32_t w = tally_worth(t->terms, h);
@@ -102,6 +106,7 @@ static size_t tally_one_section(tally *t, const scan_chunk *c, size_t i, const c
                 heading ? w : 0);
         }
     }
+    (void)stop_after(t->stop, s.n_lines % SOME_LINES * LINE_WORK);
     end_section(t, &s);
     return i;
 }
@@ -119,10 +124,12 @@ static void look_at_path(tally *t, tally_file *in) {
 static size_t tally_one_file(tally *t, const scan_chunk *c, size_t i, size_t *path) {
     tally_file in = {.file = c->lines[i].file, .first_section = (uint32_t)t->n_sections};
     const corpus_file *f = t->files[in.file].file;
-    for (uint32_t section = 0; i < c->n && c->lines[i].file == in.file && !stop_after(t->stop, LINE_WORK);) {
+    for (uint32_t section = 0; i < c->n && c->lines[i].file == in.file && !stop_said(t->stop);) {
         if (!make_room(t)) return SIZE_MAX;
         section = seek_section(f, section, c->lines[i].line);
         i = tally_one_section(t, c, i, f, section);
+        uint32_t most = t->sections[t->n_sections - 1].most;
+        if (most > in.most) in.most = most;
     }
     while (*path < c->n_paths && c->paths[*path].file < in.file) ++*path;
     for (; *path < c->n_paths && c->paths[*path].file == in.file; ++*path) {
