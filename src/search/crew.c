@@ -8,7 +8,7 @@
 
 enum {
     ASK_MS = 4, // between two questions whether to stop while others still work
-    LOOK_US = 60,
+    LOOK_US = 200,
     LOOKS = 32, // before the clock is read
 };
 

@@ -4,6 +4,7 @@
 // a score comes about is score.c's.
 #include "search/rank_int.h"
 #include <deputy/sort.h>
+#include <pthread.h>
 
 enum {
     LEVELS = 64,    // of bounds: files of one level come in any order
@@ -32,7 +33,7 @@ typedef struct {
     arena *a;
     tally t;
     scorer x;
-    heap best, firsts; // of a section; the best line of each section
+    heap best; // of a section
     candidates out;
     uint32_t first_group; // what numbers of its sections begin with
 } worker;
@@ -52,6 +53,8 @@ struct ranking {
     scoring s;
     ranked_file *files; // the most promising first
     size_t n_files;
+    pthread_mutex_t lock;
+    heap firsts;        // the best line of each section
     _Atomic double bar; // so good at least is the worst line of those that are shown
 };
 
@@ -68,6 +71,12 @@ static bool better(const candidate *a, const candidate *b) {
 static int by_rank(const void *a, const void *b) {
     const candidate *x = a, *y = b;
     return better(x, y) ? -1 : better(y, x) ? 1 : 0;
+}
+
+// By section, and there by rank.
+static int by_group(const void *a, const void *b) {
+    const candidate *x = a, *y = b;
+    return x->group != y->group ? (x->group > y->group) - (x->group < y->group) : by_rank(a, b);
 }
 
 static void sift_down(heap *h) {
@@ -96,12 +105,14 @@ static void offer(heap *h, candidate c) {
     h->p[i] = c;
 }
 
-// Raises the bar to what one worker has seen: with as many sections as hits are wanted, what is worse than
-// the best line of each cannot be among the hits.
-static void raise_bar(ranking *r, const heap *firsts) {
-    if (firsts->n < firsts->max) return;
-    double mine = firsts->p[0].score, bar = atomic_load_explicit(&r->bar, memory_order_relaxed);
-    while (mine > bar && !atomic_compare_exchange_weak(&r->bar, &bar, mine)) {}
+// A section's best line. With as many sections as hits are wanted, what is worse than the best line of each
+// cannot be among the hits. One that is left out leaves the bar lower, which is right as well: nobody waits.
+static void raise_bar(ranking *r, candidate first) {
+    if (pthread_mutex_trylock(&r->lock) != 0) return;
+    offer(&r->firsts, first);
+    if (r->firsts.n == r->firsts.max)
+        atomic_store_explicit(&r->bar, r->firsts.p[0].score, memory_order_relaxed);
+    pthread_mutex_unlock(&r->lock);
 }
 
 static double bar_of(ranking *r) {
@@ -128,8 +139,7 @@ static void rank_section(ranking *r, worker *w, const tally_section *s, const li
         if (better(&w->best.p[k], &first)) first = w->best.p[k];
         vec_push(w->a, &w->out, w->best.p[k]);
     }
-    offer(&w->firsts, first);
-    raise_bar(r, &w->firsts);
+    raise_bar(r, first);
 }
 
 static void rank_file(ranking *r, worker *w, const ranked_file *f) {
@@ -194,6 +204,7 @@ static dep_status rank_job(void *ctx, size_t number, size_t job, dep_err *err) {
 ranking *rank_begin(arena *a, crew *crew, const term_list *terms, const selected_file *files) {
     ranking *r = NEW(a, ranking);
     r->a = a;
+    pthread_mutex_init(&r->lock, NULL);
     r->crew = crew;
     r->terms = terms;
     r->selected = files;
@@ -251,7 +262,7 @@ static void sort_files(ranking *r) {
             r->files[first[level_of(&r->workers[i].t.in[k], most)]++] = (ranked_file){i, k};
 }
 
-static uint32_t begin_ranking(ranking *r, size_t limit) {
+static void begin_ranking(ranking *r, size_t limit) {
     uint32_t groups = 0;
     for (size_t i = 0; i < r->n_workers; i++) {
         worker *w = &r->workers[i];
@@ -260,20 +271,17 @@ static uint32_t begin_ranking(ranking *r, size_t limit) {
         w->x.s = &r->s;
         w->x.row_of = NEW_N(r->a, uint32_t, (size_t)r->s.most_heads + 1);
         w->best = (heap){.p = NEW_N(r->a, candidate, limit), .max = limit};
-        w->firsts = (heap){.p = NEW_N(r->a, candidate, limit), .max = limit};
     }
-    return groups;
+    r->firsts = (heap){.p = NEW_N(r->a, candidate, limit), .max = limit};
 }
 
 // The n-th further hit of a section counts less.
-static void spread(arena *a, candidates *c, uint32_t groups, stop_sign *asks) {
-    double *share = arena_bytes(a, groups * sizeof *share);
-    for (uint32_t i = 0; i < groups && !stop_after(asks, sizeof *share); i++) share[i] = 1;
-    c->p = sort_until(a, c->p, c->n, sizeof *c->p, by_rank, asks);
-    for (size_t i = 0; i < c->n && !stop_after(asks, PLACE_WORK); i++) {
-        candidate *it = &c->p[i];
-        it->score *= share[it->group];
-        share[it->group] *= weights.decay;
+static void spread(arena *a, candidates *c, stop_sign *asks) {
+    c->p = sort_until(a, c->p, c->n, sizeof *c->p, by_group, asks);
+    double share = 1;
+    for (size_t i = 1; i < c->n && !stop_after(asks, PLACE_WORK); i++) {
+        share = c->p[i].group == c->p[i - 1].group ? share * weights.decay : 1;
+        c->p[i].score *= share;
     }
     c->p = sort_until(a, c->p, c->n, sizeof *c->p, by_rank, asks);
 }
@@ -317,11 +325,11 @@ dep_status rank_lines(ranking *r, const scan_result *scan, const selection_sums 
     if (scan->trimmed) TRY(tally_again(r, err));
     scoring_begin(r->a, &r->s, r->terms, r->selected, sums, sum_found(r));
     sort_files(r);
-    uint32_t groups = begin_ranking(r, limit);
+    begin_ranking(r, limit);
     TRY(crew_run(r->crew, (r->n_files + JOB_FILES - 1) / JOB_FILES, rank_job, r, err));
     candidates all = {0};
     gather(r, &all);
-    spread(r->a, &all, groups, crew_stop(r->crew, 0));
+    spread(r->a, &all, crew_stop(r->crew, 0));
     for (; *n < limit && *n < all.n; ++*n)
         ret[*n] = (ranked_line){.line = all.p[*n].line,
                                 .best = best_hit(&r->s, &all.p[*n]),
