@@ -24,13 +24,18 @@ static void bounds(const char *p, size_t from, size_t at, size_t *start, size_t 
 #include <cpuid.h>
 #include <immintrin.h>
 
-// Each bit of mask is a byte of `buckets`, at base and after it.
-static inline void take(uint64_t mask, const uint8_t *buckets, size_t base, scan_places_found *places) {
+// What a vector takes for a window is looked up byte by byte, without a branch. Each bit of mask is a byte of
+// p, at base and after it.
+static inline void take(const scan_tables *t, const char *p, size_t base, uint64_t mask,
+                        scan_places_found *places) {
+    const unsigned char *s = (const unsigned char *)p + base;
     size_t n = places->n;
-    for (; mask; mask &= mask - 1, n++) {
+    for (; mask; mask &= mask - 1) {
         unsigned k = (unsigned)__builtin_ctzll(mask);
+        uint8_t found = t->admits[0][s[k]] & t->admits[1][s[k + 1]] & t->admits[2][s[k + 2]];
         places->at[n] = (uint32_t)(base + k);
-        places->buckets[n] = buckets[k];
+        places->buckets[n] = found;
+        n += found != 0;
     }
     places->n = n;
 }
@@ -66,11 +71,7 @@ __attribute__((target("ssse3"))) static size_t with_ssse3(const scan_tables *t, 
         __m128i r = _mm_and_si128(HALVES(LOAD(from), 0), HALVES(LOAD(from + 1), 1));
         r = _mm_and_si128(r, HALVES(LOAD(from + 2), 2));
         uint64_t mask = 0xFFFF & ~(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(r, zero));
-        mask = within(mask, to - from);
-        if (!mask) continue;
-        uint8_t buckets[16];
-        _mm_storeu_si128((__m128i *)buckets, r);
-        take(mask, buckets, from, places);
+        take(t, p, from, within(mask, to - from), places);
     }
     return from < to ? from : to;
 }
@@ -95,44 +96,22 @@ __attribute__((target("avx2"))) static size_t with_avx2(const scan_tables *t, co
         __m256i r = _mm256_and_si256(HALVES(LOAD(from), 0), HALVES(LOAD(from + 1), 1));
         r = _mm256_and_si256(r, HALVES(LOAD(from + 2), 2));
         uint64_t mask = (uint32_t)~_mm256_movemask_epi8(_mm256_cmpeq_epi8(r, zero));
-        mask = within(mask, to - from);
-        if (!mask) continue;
-        uint8_t buckets[32];
-        _mm256_storeu_si256((__m256i *)buckets, r);
-        take(mask, buckets, from, places);
+        take(t, p, from, within(mask, to - from), places);
     }
     return from < to ? from : to;
 }
 #undef HALVES
 #undef LOAD
 
-// One instruction looks six bits of a byte up, and takes half the time of the one that looks seven up. Bytes that
-// differ in the other two are taken for each other: a letter for a digit or a sign. In UTF-8 few such places can
-// be; what is found wrongly is found out when the place is looked at.
+// One instruction looks six bits of a byte up, and takes half the time of the one that looks seven up. Bytes
+// that differ in the other two are taken for each other: a letter for a digit or a sign. In UTF-8 few such
+// places can be.
 #define LOOK(at, k) _mm512_permutexvar_epi8(_mm512_loadu_si512(p + (at)), admitted[k])
 #define LOOK_ALL(at)                                                                                         \
     (pairs ? _mm512_and_si512(LOOK(at, 0), LOOK((at) + 1, 1))                                                \
            : _mm512_ternarylogic_epi64(LOOK(at, 0), LOOK((at) + 1, 1), LOOK((at) + 2, 2), 0x80))
 
-// The places of a vector without a branch for each: which bytes they are is compressed, and so are their
-// buckets.
-#define WIDE __attribute__((target("avx512f,avx512bw,avx512vbmi,avx512vbmi2")))
-WIDE static inline void take_all(uint64_t mask, __m512i r, size_t base, scan_places_found *places) {
-    alignas(64) static const uint8_t numbers[64] = {
-        0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
-        22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43,
-        44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63};
-    __m512i at = _mm512_maskz_compress_epi8(mask, _mm512_load_si512(numbers)),
-            first = _mm512_set1_epi32((int)base);
-    size_t n = places->n;
-    places->n += (size_t)__builtin_popcountll(mask);
-    _mm512_storeu_si512(places->buckets + n, _mm512_maskz_compress_epi8(mask, r));
-    for (; n < places->n; n += 16) {
-        __m512i some = _mm512_cvtepu8_epi32(_mm512_castsi512_si128(at));
-        _mm512_storeu_si512(places->at + n, _mm512_add_epi32(some, first));
-        at = _mm512_shuffle_i32x4(at, at, 0x39);
-    }
-}
+#define WIDE __attribute__((target("avx512f,avx512bw,avx512vbmi")))
 
 // A text is run over two vectors at a time, because most have nothing, and from a multiple of 64 bytes on.
 WIDE static inline size_t wide(const scan_tables *t, const char *p, size_t from, size_t to, bool pairs,
@@ -153,13 +132,13 @@ WIDE static inline size_t wide(const scan_tables *t, const char *p, size_t from,
             fetch_ahead(p + from + 64);
             __m512i r = LOOK_ALL(from), next = LOOK_ALL(from + 64), both = _mm512_or_si512(r, next);
             if (_mm512_test_epi8_mask(both, both) == 0) continue;
-            take_all(_mm512_test_epi8_mask(r, r), r, from, places);
-            take_all(_mm512_test_epi8_mask(next, next), next, from + 64, places);
+            take(t, p, from, _mm512_test_epi8_mask(r, r), places);
+            take(t, p, from + 64, _mm512_test_epi8_mask(next, next), places);
             continue;
         }
         __m512i r = LOOK_ALL(from);
         uint64_t mask = within(_mm512_test_epi8_mask(r, r), left < step ? left : step);
-        take_all(mask, r, from, places);
+        take(t, p, from, mask, places);
     }
     return from < to ? from : to;
 }
@@ -210,8 +189,7 @@ static bool has(scan_variant v) {
     __asm__ volatile("xgetbv" : "=a"(kept), "=d"(high) : "c"(0));
     if ((kept & 0x06) != 0x06 || !__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
     if (v == SCAN_AVX2) return b & bit_AVX2;
-    return (kept & 0xE6) == 0xE6 && (b & bit_AVX512F) && (b & bit_AVX512BW) && (c & bit_AVX512VBMI) &&
-           (c & bit_AVX512VBMI2);
+    return (kept & 0xE6) == 0xE6 && (b & bit_AVX512F) && (b & bit_AVX512BW) && (c & bit_AVX512VBMI);
 }
 
 static const scan_ops all[SCAN_VARIANTS] = {
