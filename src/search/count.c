@@ -25,26 +25,12 @@ static size_t open_end(str s, size_t at) {
     return at;
 }
 
-static void count(uint16_t *n) {
-    if (*n < UINT16_MAX) ++*n;
-}
-
-bool count_occurrence(const term *t, str s, size_t at, bool exact, term_hit *hit) {
-    if (t->kind != TERM_WORD) {
-        count(&hit->whole);
-    } else if (exact) {
-        if (word_came_before(s, at))
-            count(&hit->inside);
-        else if (word_goes_on(s, at + t->text.n))
-            count(&hit->start);
-        else
-            count(&hit->whole);
-    } else {
-        if (word_came_before(s, at)) return false;
-        size_t end = t->open ? open_end(s, at + t->stem.n) : at + t->stem.n;
-        while (!t->open && end < s.n && s.p[end] >= 'a' && s.p[end] <= 'z') end++;
-        if (word_goes_on(s, end) || !term_same_word(t, str_sub(s, at, end))) return false;
-        count(&hit->forms);
-    }
-    return true;
+uint32_t occurrence_worth(const term *t, str s, size_t at, bool exact) {
+    if (t->kind != TERM_WORD) return WORTH_WHOLE;
+    bool inside = word_came_before(s, at);
+    if (exact) return inside ? WORTH_INSIDE : word_goes_on(s, at + t->text.n) ? WORTH_START : WORTH_WHOLE;
+    if (inside) return 0;
+    size_t end = t->open ? open_end(s, at + t->stem.n) : at + t->stem.n;
+    while (!t->open && end < s.n && s.p[end] >= 'a' && s.p[end] <= 'z') end++;
+    return word_goes_on(s, end) || !term_same_word(t, str_sub(s, at, end)) ? 0 : WORTH_FORM;
 }

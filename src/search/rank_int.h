@@ -13,7 +13,6 @@ static const struct {
     double line, own, above, body, doc, path;
     double b_line, b_chain, b_body, b_doc; // how much their length counts against them
     double chain_max;                      // occurrences in headings that count
-    double start, inside, forms;           // an occurrence that is not the whole word, against one that is
     double link;                           // a word within a link: it says what is elsewhere
     double saturation;
     double coverage; // how much of the score depends on the line's own share of the query
@@ -33,9 +32,6 @@ static const struct {
     .b_body = 0.4,
     .b_doc = 0.5,
     .chain_max = 2,
-    .start = 0.6,
-    .inside = 0.2,
-    .forms = 0.8,
     .link = 0.4,
     .saturation = 1.0,
     .coverage = 0.4,
@@ -51,11 +47,36 @@ static inline double least(double a, double b) {
 
 // --- tally.c ---
 
-enum { TALLY_ONE = 100 }; // what a whole word counts, so that the parts of it that others count are whole too
+// Terms, a bit for each.
+enum { TALLY_SET = 2 };
+typedef struct {
+    uint64_t of[TALLY_SET];
+} tally_set;
+static_assert(RANK_TERMS_MAX <= TALLY_SET * 64);
+
+static inline void set_add(tally_set *s, size_t term) {
+    s->of[term / 64] |= (uint64_t)1 << (term % 64);
+}
+static inline bool set_has(const tally_set *s, size_t term) {
+    return s->of[term / 64] >> (term % 64) & 1;
+}
+static inline void set_remove(tally_set *s, size_t term) {
+    s->of[term / 64] &= ~((uint64_t)1 << (term % 64));
+}
+// Takes the first term out. False: there is none.
+static inline bool set_take(tally_set *s, uint16_t *term) {
+    for (int i = 0; i < TALLY_SET; i++) {
+        if (!s->of[i]) continue;
+        *term = (uint16_t)(i * 64 + __builtin_ctzll(s->of[i]));
+        s->of[i] &= s->of[i] - 1;
+        return true;
+    }
+    return false;
+}
 
 // What one term has in a section, or in a file. Near terms count as the ones they stand for.
 typedef struct {
-    uint32_t body, heads; // occurrences, weighed; those in headings apart
+    uint32_t body, heads; // worth of occurrences; of those in headings apart
     uint16_t term;
 } tally_cell;
 
@@ -71,9 +92,15 @@ typedef struct {
     uint32_t first_section, n_sections;
     uint32_t first, n_cells; // of the whole file
     uint32_t most;           // terms that one of its lines has at most
-    uint64_t path[2];        // a bit for each term that stands in it
+    tally_set path;          // terms that stand in it
     double bound;            // none of its lines is worth more
 } tally_file;
+
+// Apart, so that what was written last is read as it was written.
+typedef struct {
+    tally_set has; // terms that have any
+    uint32_t body[RANK_TERMS_MAX], heads[RANK_TERMS_MAX];
+} tally_sums;
 
 // Of one worker.
 typedef struct {
@@ -86,24 +113,21 @@ typedef struct {
     tally_section *sections;
     tally_file *in;
     size_t n_cells, n_sections, n_in, cap_cells, cap_sections, cap_in;
-    uint32_t *found_in; // by term: sections that have it
-    // At hand: sums by term, and which terms have any.
-    tally_cell section[RANK_TERMS_MAX], file[RANK_TERMS_MAX];
-    uint16_t of_section[RANK_TERMS_MAX], of_file[RANK_TERMS_MAX];
-    size_t n_section, n_file;
+    uint32_t *found_in;       // by term: sections that have it
+    tally_sums section, file; // at hand
 } tally;
 
 // Its memory is given back with `a`.
 void tally_begin(tally *t, arena *a, pool *p, const term_list *terms, const selected_file *files);
 // Whole files. When it is stopped, what it has summed is a part.
 [[nodiscard]] dep_status tally_chunk(tally *t, const scan_chunk *c, dep_err *err);
-uint32_t tally_worth(const term_list *terms, const term_hit *h);
 
-static inline double tally_occurrences(uint32_t n) {
-    return n * (1.0 / TALLY_ONE);
+// Near terms are worth less.
+static inline uint32_t tally_worth(const term *t, const term_hit *h) {
+    return t->near ? (uint32_t)(t->weight * h->worth + 0.5) : h->worth;
 }
-static inline bool tally_in_path(const tally_file *f, size_t term) {
-    return f->path[term / 64] >> (term % 64) & 1;
+static inline double tally_occurrences(uint32_t worth) {
+    return worth * (1.0 / WORTH_WHOLE);
 }
 
 // --- score.c ---

@@ -7,10 +7,12 @@
 
 enum {
     // After which places are looked at; earlier when there are many. Each step takes a moment to begin.
-    STEP_BYTES = 256 << 10,
+    STEP_BYTES = 16 << 10,
     PLACE_WORK = 32, // what a place costs, in bytes that the kernel runs over
     RUN_FILES = 64,  // between two questions whether to stop
     GAP_MAX = 128,   // bytes between two files that are run over
+    // Where in a stem its window begins at most: so far before a place the text can be read.
+    WINDOW_MAX = SCAN_AROUND,
 };
 
 // --- Windows ---
@@ -30,7 +32,7 @@ static size_t often(const search_corpus *c, const unsigned char *w) {
 static uint32_t rarest_pair(const search_corpus *c, str stem, size_t *times) {
     uint32_t best = 0;
     *times = SIZE_MAX;
-    for (uint32_t i = 0; i + 2 <= stem.n; i++) {
+    for (uint32_t i = 0; i + 2 <= stem.n && i <= WINDOW_MAX; i++) {
         size_t n = often(c, (const unsigned char *)stem.p + i);
         if (n < *times) {
             *times = n;
@@ -64,7 +66,7 @@ static int rarity(const search_corpus *c, const unsigned char *w) {
 static uint32_t rarest_window(const search_corpus *c, str stem) {
     uint32_t best = 0;
     int least = INT32_MAX;
-    for (uint32_t i = 0; i + SCAN_WINDOW <= stem.n; i++) {
+    for (uint32_t i = 0; i + SCAN_WINDOW <= stem.n && i <= WINDOW_MAX; i++) {
         int r = rarity(c, (const unsigned char *)stem.p + i);
         // Without figures the end of a word says more than its start.
         if (r < least || (!c->pairs && r == least)) {
@@ -96,7 +98,14 @@ static void fill_tables(scanner *s, const term_list *terms) {
         str stem = terms->p[i].stem;
         needle *d = &s->needles[i];
         uint32_t window = pairs ? d->window : rarest_window(s->c, stem);
-        *d = (needle){.t = &terms->p[i], .number = (uint16_t)i, .window = (uint16_t)window};
+        const term *t = &terms->p[i];
+        *d = (needle){.t = t,
+                      .number = (uint16_t)i,
+                      .window = (uint16_t)window,
+                      .stem = (uint32_t)t->stem.n,
+                      .text = (uint32_t)t->text.n,
+                      .word = t->kind == TERM_WORD,
+                      .near = t->near};
         size_t n = stem.n < sizeof d->first ? stem.n : sizeof d->first;
         memcpy(&d->first, stem.p, n);
         memset(&d->mask, 0xFF, n);
@@ -148,33 +157,29 @@ static inline void begin_line(scanner *s, bool room, uint32_t line, uint32_t end
     s->n_hits = 0;
     s->exact = false;
     s->sorted = true;
+    s->last = 0;
+}
+
+static void sort_by_term(term_hit *hits, size_t n) {
+    for (size_t i = 1; i < n; i++) {
+        term_hit h = hits[i];
+        size_t k = i;
+        for (; k && hits[k - 1].term > h.term; k--) hits[k] = hits[k - 1];
+        hits[k] = h;
+    }
 }
 
 // The line at hand is done.
-static void end_line(scanner *s) {
+static inline void end_line(scanner *s) {
     if (!s->n_hits) return;
-    if (s->exact)
-        s->chunk.matched++;
-    else
-        s->chunk.expanded++;
-    for (size_t i = 0; i < s->n_hits; i++) {
-        const term_hit *h = &s->hits[i];
-        bool word = h->whole | h->forms;
-        s->lines_of[h->term].word += word;
-        s->lines_of[h->term].start += !word && h->start;
-    }
+    s->chunk.matched += s->exact;
+    s->chunk.expanded += !s->exact;
     if (s->hits == s->spare) {
         s->chunk.unranked++;
         s->n_hits = 0;
         return;
     }
-    // By number of the term.
-    for (size_t i = 1; i < s->n_hits && !s->sorted; i++) {
-        term_hit h = s->hits[i];
-        size_t k = i;
-        for (; k && s->hits[k - 1].term > h.term; k--) s->hits[k] = s->hits[k - 1];
-        s->hits[k] = h;
-    }
+    if (!s->sorted) sort_by_term(s->hits, s->n_hits);
     found_lines *f = &s->found;
     uint32_t len = s->line_end - 1 - s->line;
     f->lines[f->n_lines++] = (line_hit){.file = (uint32_t)s->file,
@@ -196,8 +201,7 @@ static void fetch_spans(const corpus_file *f) {
 }
 
 // Moves on to the line that holds the place `at` of the file.
-static inline void seek_line(scanner *s, uint32_t at) {
-    if (at < s->line_end) return;
+static inline void next_line(scanner *s, uint32_t at) {
     end_line(s);
     if (s->found.n_lines == s->first_of_file) fetch_spans(s->f);
     size_t start, end;
@@ -214,94 +218,94 @@ static void enter_file(scanner *s, size_t file) {
 }
 
 // Does the whole term stand at p, where its stem does?
-static inline bool is_exact(const term *t, const char *p, size_t left) {
-    if (t->text.n == t->stem.n) return true;
-    return left >= t->text.n && memcmp(p + t->stem.n, t->text.p + t->stem.n, t->text.n - t->stem.n) == 0;
+static inline bool is_exact(const needle *d, const char *p, size_t left) {
+    if (d->text == d->stem) return true;
+    return left >= d->text && memcmp(p + d->stem, d->t->text.p + d->stem, d->text - d->stem) == 0;
 }
 
-static void one_more(uint16_t *n) {
-    *n = (uint16_t)(*n + (*n != UINT16_MAX));
-}
-
-// As count_occurrence, which has the last word: what is no word needs no call, nor does one with ASCII at both
-// sides.
-static inline bool count_here(const term *t, str s, size_t at, bool exact, term_hit *hit) {
+// occurrence_worth, which has the last word: of what is no word, and of a word with ASCII at both sides, it
+// needs no call.
+static inline uint32_t worth_here(const needle *d, str s, size_t at, bool exact) {
     static const uint8_t kinds[256] = {
         ['0' ... '9'] = 1, ['A' ... 'Z'] = 1, ['a' ... 'z'] = 1, [0x80 ... 0xFF] = 2};
-    if (t->kind != TERM_WORD) {
-        one_more(&hit->whole);
-        return true;
-    }
+    if (!d->word) return WORTH_WHOLE;
     if (exact) {
-        // Behind the last byte of a file there is a line feed.
-        uint8_t before = at ? kinds[(unsigned char)s.p[at - 1]] : 0,
-                after = kinds[(unsigned char)s.p[at + t->text.n]];
-        if ((before | after) < 2) {
-            one_more(before ? &hit->inside : after ? &hit->start : &hit->whole);
-            return true;
-        }
+        // Before the text, and behind the last byte of a file, there is a line feed.
+        uint8_t before = kinds[(unsigned char)s.p[(ptrdiff_t)at - 1]],
+                after = kinds[(unsigned char)s.p[at + d->text]];
+        if ((before | after) < 2) return before ? WORTH_INSIDE : after ? WORTH_START : WORTH_WHOLE;
     }
-    return count_occurrence(t, s, at, exact, hit);
+    return occurrence_worth(d->t, s, at, exact);
 }
 
-// A window of the needle stands at p.
+// Counts an occurrence in the line at hand.
+static inline void count(scanner *s, needle *d, uint32_t at, uint32_t worth) {
+    term_lines *of = &s->lines_of[d->number];
+    bool word = worth >= WORTH_FORM, start = worth == WORTH_START;
+    if (d->serial == s->serial) {
+        term_hit *hit = &s->hits[d->index];
+        of->word += word & !hit->word;
+        of->start += (start & !hit->word & !hit->start) - (uint32_t)(word & !hit->word & hit->start);
+        hit_count(hit, worth);
+        return;
+    }
+    s->hits[s->n_hits] =
+        (term_hit){.term = d->number, .word = word, .start = start, .worth = worth, .at = at - s->line};
+    of->word += word;
+    of->start += start;
+    if (d->number < s->last) s->sorted = false;
+    s->last = d->number;
+    d->serial = s->serial;
+    d->index = s->n_hits++;
+}
+
+// The first bytes of the needle's stem stand at p.
 static inline void look_at(scanner *s, needle *d, const char *p) {
     str text = s->f->folded;
-    if ((size_t)(p - text.p) < d->window) return;
-    p -= d->window;
-    uint64_t first;
-    memcpy(&first, p, sizeof first); // SLAB_TAIL
-    if ((first ^ d->first) & d->mask) return;
-    const term *t = d->t;
     size_t at = (size_t)(p - text.p), left = text.n - at;
-    if (left < t->stem.n || p < d->ahead) return;
-    if (t->stem.n > sizeof first &&
-        memcmp(p + sizeof first, t->stem.p + sizeof first, t->stem.n - sizeof first) != 0)
-        return;
+    if (left < d->stem || p < d->ahead) return;
+    enum { FIRST = sizeof d->first };
+    if (d->stem > FIRST && memcmp(p + FIRST, d->t->stem.p + FIRST, d->stem - FIRST) != 0) return;
     if (s->visit) {
         d->ahead = p + 1;
         s->visit(s->ctx, s->worker, s->f, d->number, (uint32_t)at);
         return;
     }
-    bool exact = is_exact(t, p, left);
+    bool exact = is_exact(d, p, left);
     // A stem may overlap itself, and the whole term begin within what was only a stem.
-    d->ahead = p + (exact ? t->text.n : 1);
-    seek_line(s, (uint32_t)at);
-    if (d->serial == s->serial) {
-        if (!count_here(t, text, at, exact, &s->hits[d->index])) return;
-    } else {
-        // Counted where it stays: a copy would wait for its parts.
-        term_hit *hit = &s->hits[s->n_hits];
-        *hit = (term_hit){.term = d->number, .at = (uint32_t)at - s->line};
-        if (!count_here(t, text, at, exact, hit)) return;
-        if (s->n_hits && hit[-1].term > d->number) s->sorted = false;
-        d->serial = s->serial;
-        d->index = s->n_hits++;
-    }
-    s->exact = s->exact || (exact && !t->near);
+    d->ahead = p + (exact ? d->text : 1);
+    if (at >= s->line_end) next_line(s, (uint32_t)at);
+    uint32_t worth = worth_here(d, text, at, exact);
+    if (!worth) return;
+    count(s, d, (uint32_t)at, worth);
+    s->exact |= exact & !d->near;
 }
 
 // --- Runs ---
 
-// A window of the needle stands at p, in the path before the text.
+// The first bytes of the needle's stem stand at p, before the text: in the path.
 static void look_at_path(scanner *s, const needle *d, const char *p) {
     const char *start = corpus_path_start(s->f), *end = s->f->folded.p - 1;
-    str stem = d->t->stem;
-    if (s->visit || s->f->n_names != 1 || (size_t)(p - start) < d->window) return;
-    p -= d->window;
-    if ((size_t)(end - p) < stem.n || memcmp(p, stem.p, stem.n) != 0) return;
+    if (s->visit || s->f->n_names != 1 || p < start) return;
+    if ((size_t)(end - p) < d->stem || memcmp(p, d->t->stem.p, d->stem) != 0) return;
     found_lines *f = &s->found;
     if (!pool_grow(f->pool, (void **)&f->paths, &f->cap_paths, f->n_paths + 1, f->n_paths, sizeof *f->paths))
         return;
     f->paths[f->n_paths++] = (path_hit){(uint32_t)s->file, d->number};
 }
 
+// The windows of a bucket's needles may stand at p.
 static inline void look_at_bucket(scanner *s, unsigned bucket, const char *p) {
-    for (size_t k = s->first[bucket]; k < s->first[bucket + 1]; k++) {
-        if (p >= s->f->folded.p)
-            look_at(s, &s->needles[k], p);
+    for (size_t k = s->first[bucket], end = s->first[bucket + 1]; k < end; k++) {
+        needle *d = &s->needles[k];
+        const char *stem = p - d->window;
+        uint64_t first;
+        memcpy(&first, stem, sizeof first); // SLAB_TAIL
+        if ((first ^ d->first) & d->mask) continue;
+        if (stem >= s->f->folded.p)
+            look_at(s, d, stem);
         else
-            look_at_path(s, &s->needles[k], p);
+            look_at_path(s, d, stem);
     }
 }
 

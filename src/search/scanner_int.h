@@ -7,14 +7,17 @@ static_assert(SLAB_TAIL >= SCAN_AROUND, "what is read around a text");
 static_assert(SEARCH_TERMS_MAX + TERM_GRAMS_MAX + NEAR_TERMS_MAX * NEAR_WORDS_MAX <= UINT8_MAX,
               "the terms of a line are counted in a byte");
 
+// One line of a processor's cache.
 typedef struct {
-    const term *t;
     uint64_t first, mask; // the stem's first bytes, as many as fit in
+    uint32_t stem, text;  // bytes of each
+    uint16_t window;      // where in the stem the window begins
     uint16_t number;
-    uint16_t window;   // where in the stem the window begins
+    bool word, near;
     uint32_t serial;   // of the last line that has it
     uint32_t index;    // of its hit there
     const char *ahead; // what begins before this has been counted
+    const term *t;
 } needle;
 
 // What one worker has found: the chunks it took, one after the other.
@@ -57,8 +60,8 @@ typedef struct {
     uint32_t serial;
     term_hit *hits; // in found, or `spare` when there is no room
     term_hit *spare;
-    term_lines *lines_of; // by term
-    uint16_t n_hits;
+    term_lines *lines_of;  // by term
+    uint16_t n_hits, last; // last: term of the last hit
     bool exact, sorted, common;
 } scanner;
 

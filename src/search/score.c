@@ -113,16 +113,10 @@ static double most_outside(const tally_cell *c, bool path) {
 
 // What the path alone gives to terms that the file has nowhere.
 static double path_alone(const scoring *s, const tally *t, const tally_file *in) {
-    if (!(in->path[0] | in->path[1])) return 0;
-    uint64_t has[2] = {0};
-    for (size_t i = 0; i < in->n_cells; i++) {
-        uint16_t term = t->cells[in->first + i].term;
-        has[term / 64] |= (uint64_t)1 << (term % 64);
-    }
+    tally_set left = in->path;
+    for (size_t i = 0; i < in->n_cells; i++) set_remove(&left, t->cells[in->first + i].term);
     double sum = 0;
-    for (int half = 0; half < 2; half++)
-        for (uint64_t left = in->path[half] & ~has[half]; left; left &= left - 1)
-            sum += share(s, (size_t)half * 64 + (size_t)__builtin_ctzll(left), weights.path);
+    for (uint16_t term; set_take(&left, &term);) sum += share(s, term, weights.path);
     return sum;
 }
 
@@ -131,7 +125,7 @@ void score_bound(const scoring *s, const tally *t, tally_file *in) {
     for (size_t i = 0; i < in->n_cells; i++) {
         const tally_cell *c = &t->cells[in->first + i];
         double n = tally_occurrences(c->body + c->heads),
-               outside = most_outside(c, tally_in_path(in, c->term)),
+               outside = most_outside(c, set_has(&in->path, c->term)),
                beside = share(s, c->term, outside + most_in_section(n));
         gain[i] = share(s, c->term, outside + most_on_line(n)) - beside;
         idf[i] = s->idf[c->term];
@@ -149,7 +143,7 @@ void score_look_at_file(scorer *x, const tally *t, const tally_file *in, const s
     x->in_path = x->outside = path_alone(x->s, t, in);
     for (size_t i = 0; i < in->n_cells; i++) {
         const tally_cell *c = &t->cells[in->first + i];
-        x->most_outside[c->term] = most_outside(c, tally_in_path(in, c->term));
+        x->most_outside[c->term] = most_outside(c, set_has(&in->path, c->term));
         x->outside += share(x->s, c->term, x->most_outside[c->term]);
     }
 }
@@ -244,7 +238,7 @@ double score_enter_section(scorer *x, const tally_section *in) {
         double elsewhere = x->in_doc[t] - body - heads;
         x->around[t] = (weights.own * own + weights.above * (in_chain - own)) / chain_norm +
                        weights.body * body / body_norm + weights.doc * elsewhere / doc_norm +
-                       (tally_in_path(x->in, t) ? weights.path : 0);
+                       (set_has(&x->in->path, t) ? weights.path : 0);
         x->alone[t] = share(s, t, x->around[t]);
         x->base += x->alone[t];
     }
@@ -299,7 +293,7 @@ double score_line(const scorer *x, const line_hit *l, bool links) {
     for (size_t k = 0; k < l->n; k++) {
         const term_hit *h = &x->found->hits[l->first + k];
         uint16_t t = terms->p[h->term].as;
-        double w = tally_occurrences(tally_worth(terms, h));
+        double w = tally_occurrences(tally_worth(&terms->p[h->term], h));
         if (links && is_in_link(text, h->at)) w *= weights.link;
         size_t i = 0;
         while (i < n && present[i] != t) i++;

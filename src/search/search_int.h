@@ -436,14 +436,29 @@ static inline void selection_add(selection_sums *s, const corpus_file *f) {
     if (f->n_heads > s->most_heads) s->most_heads = f->n_heads;
 }
 
+// What an occurrence counts, in hundredths; tests/bench/RANKING.md has what it was tried against.
+enum {
+    WORTH_WHOLE = 100, // a word (grams, phrases: all)
+    WORTH_FORM = 80,   // another form of the word: not in the text of the term
+    WORTH_START = 60,  // at the start of a longer word
+    WORTH_INSIDE = 20, // elsewhere in a longer word
+};
+
 typedef struct {
     uint16_t term;
-    uint16_t whole;  // occurrences as a word (grams, phrases: all)
-    uint16_t start;  // at the start of a longer word
-    uint16_t inside; // elsewhere in a longer word
-    uint16_t forms;  // other forms of the word: not in the text of the term
-    uint32_t at;     // the first one, in the folded line
+    bool word, start; // it has one that is a word or another form of it; one at the start of a longer word
+    uint32_t worth;   // of all occurrences
+    uint32_t at;      // the first one, in the folded line
 } term_hit;
+
+static inline uint32_t worth_sum(uint32_t a, uint32_t b) {
+    return a + b < a ? UINT32_MAX : a + b;
+}
+static inline void hit_count(term_hit *h, uint32_t worth) {
+    h->worth = worth_sum(h->worth, worth);
+    h->word |= worth >= WORTH_FORM;
+    h->start |= worth == WORTH_START;
+}
 
 enum { LINE_LEN_MAX = UINT16_MAX };
 typedef struct {
@@ -498,9 +513,9 @@ typedef struct {
     bool cancelled;
 } scan_result;
 
-// What stands at `at`, where the term's stem does: counted in *hit. False: it is neither the term nor another
-// form of it. exact: the whole term stands there.
-bool count_occurrence(const term *t, str s, size_t at, bool exact, term_hit *hit);
+// What stands at `at`, where the term's stem does; 0: it is neither the term nor another form of it. exact:
+// the whole term stands there.
+uint32_t occurrence_worth(const term *t, str s, size_t at, bool exact);
 
 // take: called for each chunk by the worker that has scanned it, as long as its lines are near; may be NULL.
 // The result lives in `a`.

@@ -22,40 +22,24 @@ void tally_begin(tally *t, arena *a, pool *p, const term_list *terms, const sele
     t->terms = terms;
     t->files = files;
     t->n_cells = t->n_sections = t->n_in = 0;
+    t->section.has = t->file.has = (tally_set){0};
     t->found_in = NEW_N(a, uint32_t, terms->asked);
     if (!again) arena_defer(a, give_back, t);
 }
 
-uint32_t tally_worth(const term_list *terms, const term_hit *h) {
-    static const uint32_t start = (uint32_t)(TALLY_ONE * weights.start + 0.5),
-                          inside = (uint32_t)(TALLY_ONE * weights.inside + 0.5),
-                          forms = (uint32_t)(TALLY_ONE * weights.forms + 0.5);
-    uint32_t w = (uint32_t)TALLY_ONE * h->whole + start * h->start + inside * h->inside + forms * h->forms;
-    const term *t = &terms->p[h->term];
-    return t->near ? (uint32_t)(t->weight * w + 0.5) : w;
-}
-
-static uint32_t sum(uint32_t a, uint32_t b) {
-    return a + b < a ? UINT32_MAX : a + b;
-}
-
-static inline void add(tally_cell *sums, uint16_t *present, size_t *n, uint16_t term, uint32_t body,
-                       uint32_t heads) {
-    tally_cell *c = &sums[term];
-    if (!(c->body | c->heads)) present[(*n)++] = term;
-    c->body = sum(c->body, body);
-    c->heads = sum(c->heads, heads);
+static inline void add(tally_sums *s, uint16_t term, uint32_t body, uint32_t heads) {
+    bool more = set_has(&s->has, term);
+    s->body[term] = more ? worth_sum(s->body[term], body) : body;
+    s->heads[term] = more ? worth_sum(s->heads[term], heads) : heads;
+    set_add(&s->has, term);
 }
 
 // Moves sums to the cells; returns where they begin. There is room.
-static uint32_t store(tally *t, tally_cell *sums, const uint16_t *present, size_t *n) {
+static uint32_t store(tally *t, tally_sums *s) {
     uint32_t first = (uint32_t)t->n_cells;
-    for (size_t i = 0; i < *n; i++) {
-        tally_cell *c = &sums[present[i]];
-        t->cells[t->n_cells++] = (tally_cell){c->body, c->heads, present[i]};
-        c->body = c->heads = 0;
-    }
-    *n = 0;
+    uint16_t term;
+    for (; set_take(&s->has, &term); t->n_cells++)
+        t->cells[t->n_cells] = (tally_cell){s->body[term], s->heads[term], term};
     return first;
 }
 
@@ -70,15 +54,15 @@ static bool make_room(tally *t) {
            pool_grow(t->pool, (void **)&t->in, &t->cap_in, t->n_in + 1, t->n_in, sizeof *t->in);
 }
 
+// The section's cells become part of the file's.
 static void end_section(tally *t, tally_section *s) {
-    for (size_t i = 0; i < t->n_section; i++) {
-        const tally_cell *cell = &t->section[t->of_section[i]];
-        add(t->file, t->of_file, &t->n_file, t->of_section[i], cell->body, cell->heads);
-        t->found_in[t->of_section[i]]++;
+    s->first = store(t, &t->section);
+    s->n_cells = (uint32_t)t->n_cells - s->first;
+    for (size_t i = s->first; i < t->n_cells; i++) {
+        const tally_cell *cell = &t->cells[i];
+        add(&t->file, cell->term, cell->body, cell->heads);
+        t->found_in[cell->term]++;
     }
-    s->n_cells = (uint32_t)t->n_section;
-    s->first = store(t, t->section, t->of_section, &t->n_section);
-    t->sections[t->n_sections++] = *s;
 }
 
 // The next section that has `line`, from a former one on: mostly it is near.
@@ -88,27 +72,37 @@ static uint32_t seek_section(const corpus_file *f, uint32_t section, uint32_t li
     return corpus_section(f, line);
 }
 
+// The lines of [l, end) that stand in the file before the offset `to`; returns how many.
+static uint32_t tally_lines(tally *t, const line_hit *l, const line_hit *end, const term_hit *hits,
+                            uint32_t to, uint32_t body, uint32_t *most) {
+    uint32_t file = l->file, n = 0;
+    for (; l < end && l->file == file && l->line < to; l++, n++) {
+        if (n % SOME_LINES == SOME_LINES - 1 && stop_after(t->stop, SOME_LINES * LINE_WORK)) break;
+        bool heading = l->line < body;
+        if (l->n > *most) *most = l->n;
+        for (const term_hit *h = &hits[l->first], *last = h + l->n; h < last; h++) {
+            const term *of = &t->terms->p[h->term];
+            uint32_t worth = tally_worth(of, h);
+            add(&t->section, of->as, heading ? 0 : worth, heading ? worth : 0);
+        }
+    }
+    (void)stop_after(t->stop, n % SOME_LINES * LINE_WORK);
+    return n;
+}
+
 // One section's lines, from line i of the chunk on; returns where the next one's begin.
 static size_t tally_one_section(tally *t, const scan_chunk *c, size_t i, const corpus_file *f,
                                 uint32_t section) {
-    const line_hit *lines = c->lines;
-    uint32_t file = lines[i].file, end = section < f->n_heads ? f->spans[section].first : UINT32_MAX,
+    uint32_t end = section < f->n_heads ? f->spans[section].first : (uint32_t)f->folded.n,
              body = section ? f->spans[section - 1].body : 0;
-    tally_section s = {.first_line = (uint32_t)(c->first + i), .section = section};
-    for (; i < c->n && lines[i].file == file && lines[i].line < end; i++, s.n_lines++) {
-        if (s.n_lines % SOME_LINES == SOME_LINES - 1 && stop_after(t->stop, SOME_LINES * LINE_WORK)) break;
-        bool heading = lines[i].line < body;
-        if (lines[i].n > s.most) s.most = lines[i].n;
-        const term_hit *h = &c->hits[lines[i].first], *to = h + lines[i].n;
-        for (; h < to; h++) {
-            uint32_t w = tally_worth(t->terms, h);
-            add(t->section, t->of_section, &t->n_section, t->terms->p[h->term].as, heading ? 0 : w,
-                heading ? w : 0);
-        }
-    }
-    (void)stop_after(t->stop, s.n_lines % SOME_LINES * LINE_WORK);
-    end_section(t, &s);
-    return i;
+    uint32_t most = 0, n = tally_lines(t, &c->lines[i], c->lines + c->n, c->hits, end, body, &most);
+    tally_section *s = &t->sections[t->n_sections++];
+    s->first_line = (uint32_t)(c->first + i);
+    s->n_lines = n;
+    s->section = section;
+    s->most = most;
+    end_section(t, s);
+    return i + n;
 }
 
 // Of a file with several names it takes a look at the one that was selected.
@@ -116,14 +110,14 @@ static void look_at_path(tally *t, tally_file *in) {
     str path = utf8_fold(t->a, utf8_repair(t->a, t->files[in->file].name->path));
     for (size_t i = 0; i < t->terms->n; i++) {
         uint16_t as = t->terms->p[i].as;
-        if (str_find(path, t->terms->p[i].stem) != SIZE_MAX) in->path[as / 64] |= (uint64_t)1 << (as % 64);
+        if (str_find(path, t->terms->p[i].stem) != SIZE_MAX) set_add(&in->path, as);
     }
 }
 
 // One file's lines, from line i on. path: the first of the chunk's paths that is not of a file before.
 static size_t tally_one_file(tally *t, const scan_chunk *c, size_t i, size_t *path) {
+    const corpus_file *f = t->files[c->lines[i].file].file;
     tally_file in = {.file = c->lines[i].file, .first_section = (uint32_t)t->n_sections};
-    const corpus_file *f = t->files[in.file].file;
     for (uint32_t section = 0; i < c->n && c->lines[i].file == in.file && !stop_said(t->stop);) {
         if (!make_room(t)) return SIZE_MAX;
         section = seek_section(f, section, c->lines[i].line);
@@ -132,15 +126,13 @@ static size_t tally_one_file(tally *t, const scan_chunk *c, size_t i, size_t *pa
         if (most > in.most) in.most = most;
     }
     while (*path < c->n_paths && c->paths[*path].file < in.file) ++*path;
-    for (; *path < c->n_paths && c->paths[*path].file == in.file; ++*path) {
-        uint16_t as = t->terms->p[c->paths[*path].term].as;
-        in.path[as / 64] |= (uint64_t)1 << (as % 64);
-    }
+    for (; *path < c->n_paths && c->paths[*path].file == in.file; ++*path)
+        set_add(&in.path, t->terms->p[c->paths[*path].term].as);
     if (f->n_names != 1) look_at_path(t, &in);
     in.n_sections = (uint32_t)t->n_sections - in.first_section;
-    in.n_cells = (uint32_t)t->n_file;
     if (!make_room(t)) return SIZE_MAX;
-    in.first = store(t, t->file, t->of_file, &t->n_file);
+    in.first = store(t, &t->file);
+    in.n_cells = (uint32_t)t->n_cells - in.first;
     t->in[t->n_in++] = in;
     return i;
 }

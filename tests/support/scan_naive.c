@@ -7,17 +7,15 @@
 // whole term.
 static term_hit count_in_line(const term *t, uint16_t number, str s, size_t from, size_t to, bool *exact) {
     term_hit hit = {.term = number};
-    bool found = false;
     for (size_t at = from; to - at >= t->stem.n;) {
         const char *p = memmem(s.p + at, to - at, t->stem.p, t->stem.n);
         if (!p) break;
         at = (size_t)(p - s.p);
         bool whole = str_starts(str_sub(s, at, s.n), t->text);
-        term_hit more = hit;
-        if (!found) more.at = (uint32_t)(at - from);
-        if (count_occurrence(t, s, at, whole, &more)) {
-            hit = more;
-            found = true;
+        uint32_t worth = occurrence_worth(t, s, at, whole);
+        if (worth) {
+            if (!hit.worth) hit.at = (uint32_t)(at - from);
+            hit_count(&hit, worth);
             *exact = *exact || (whole && !t->near);
         }
         // A stem may overlap itself, and the whole term begin within what was only a stem.
@@ -33,7 +31,7 @@ static void look_at_line(arena *a, const term_list *terms, str s, uint32_t file,
     line_hit l = {.file = file, .line = (uint32_t)from, .first = (uint32_t)ret->hits.n};
     for (size_t t = 0; t < terms->n; t++) {
         term_hit hit = count_in_line(&terms->p[t], (uint16_t)t, s, from, to, &exact);
-        if (!(hit.whole || hit.start || hit.inside || hit.forms)) continue;
+        if (!hit.worth) continue;
         l.n++;
         if (keep) vec_push(a, &ret->hits, hit);
     }

@@ -182,8 +182,8 @@ static void assert_same(arena *a, const scan_result *fast, const naive_result *y
     }
     for (size_t i = 0; same && i < x->hits.n; i++) {
         const term_hit *g = &x->hits.p[i], *h = &y->hits.p[i];
-        same = g->term == h->term && g->whole == h->whole && g->start == h->start && g->inside == h->inside &&
-               g->forms == h->forms && g->at == h->at;
+        same = g->term == h->term && g->word == h->word && g->start == h->start && g->worth == h->worth &&
+               g->at == h->at;
     }
     if (!same)
         fail_msg("%s differs for %.*s: %zu and %zu lines, %zu and %zu hits", what, STR_ARG(query), x->lines.n,
@@ -224,6 +224,51 @@ static void test_search_scan__every_variant_counts_as_the_naive_scanner(void **s
         arena_free(a);
     }
     assert_true(lines > 10000); // the corpora are no empty ones
+}
+
+// The rarest bytes of a long word may stand further behind its start than before a place is looked.
+static void test_search_scan__a_long_word_is_found_wherever_its_rarest_bytes_are(void **state) {
+    (void)state;
+    byte_pairs *pairs = calloc(1, sizeof *pairs);
+    assert_non_null(pairs);
+    memset(pairs->pair, 200, sizeof pairs->pair);
+    pairs->pair['z' << 8 | 'q'] = pairs->pair['q' << 8 | 'z'] = 0;
+    for (size_t at = SCAN_AROUND - 4; at <= SCAN_AROUND + 4; at++) {
+        arena *a = arena_new();
+        random_corpus *c = NEW(a, random_corpus);
+        arena_defer(a, drop, c);
+        str word = str_fmt(a, "%0*dzqz%060d", (int)at, 0, 0);
+        str text = str_fmt(a, STR_FMT "\n" STR_FMT "1\n" STR_FMT, STR_ARG(word), STR_ARG(word),
+                           STR_ARG(str_sub(word, 1, word.n)));
+        corpus_file f = {0};
+        file_name name = {.path = word};
+        dep_err err;
+        corpus_parts parts;
+        corpus_prepare(a, word, text, false, NULL, &parts);
+        assert_int_equal(corpus_keep(&parts, &c->slabs, &f, &err), DEP_OK);
+        f.names = &name;
+        f.n_names = 1;
+        selected_file selected = {.file = &f, .name = &name};
+        c->corpus = (search_corpus){.pairs = pairs, .limits = search_limits_default};
+        term_list terms = {0};
+        terms_parse(a, word, &terms);
+        naive_result naive;
+        scan_naive(a, &terms, &selected, 1, &c->corpus, &naive);
+        assert_int_equal(naive.lines.n, 2);
+        for (int v = 0; v < SCAN_VARIANTS; v++) {
+            const scan_ops *ops = scan_ops_of((scan_variant)v);
+            if (!ops) continue;
+            scan_result fast;
+            crew *alone = crew_new(a, NULL, NULL, 1, NULL);
+            assert_int_equal(scan_lines_with(ops, SCAN_CHUNK_BYTES, a, alone, &terms, &selected, 1,
+                                             &c->corpus, NULL, NULL, &fast, NULL),
+                             DEP_OK);
+            assert_same(a, &fast, &naive, "a long word", word);
+            assert_int_equal(fast.chunks[0].n_paths, 1);
+        }
+        arena_free(a);
+    }
+    free(pairs);
 }
 
 // When a query has nothing but stop words, most lines are counted without being looked at.
@@ -415,6 +460,7 @@ static void test_search_scan__headings_are_placed_in_the_folded_text(void **stat
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_search_scan__every_variant_counts_as_the_naive_scanner),
+        cmocka_unit_test(test_search_scan__a_long_word_is_found_wherever_its_rarest_bytes_are),
         cmocka_unit_test(test_search_scan__lines_of_stop_words_are_all_counted),
         cmocka_unit_test(test_search_scan__the_best_variant_is_one_that_there_is),
         cmocka_unit_test(test_search_scan__places_without_number_are_all_found),
