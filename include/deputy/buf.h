@@ -18,6 +18,7 @@ static inline buf buf_new(arena *a, size_t max) {
 }
 void buf_add(buf *b, str s);
 void buf_addc(buf *b, char c);
+void buf_reserve(buf *b, size_t more); // room for more bytes than that behind the last one, whatever max says
 void buf_fill(buf *b, char c, size_t n);
 [[gnu::format(printf, 2, 3)]] void buf_addf(buf *b, const char *fmt, ...);
 // The text so far; valid until the next append. Always followed by a NUL byte that is not counted.

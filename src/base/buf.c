@@ -3,9 +3,10 @@
 #include <deputy/utf8.h>
 #include <stdio.h>
 
-static void reserve(buf *b, size_t more) {
+void buf_reserve(buf *b, size_t more) {
     if (b->cap - b->n > more) return;
-    size_t cap = b->cap ? b->cap : 256;
+    enum { FIRST = 256 };
+    size_t cap = b->cap ? b->cap : more < FIRST ? FIRST : more + 1;
     while (cap - b->n <= more) cap *= 2;
     b->p = arena_grow_bytes(b->a, b->p, b->cap, cap);
     b->cap = cap;
@@ -18,7 +19,7 @@ void buf_add(buf *b, str s) {
         s = str_sub(s, 0, utf8_floor(s, b->max - b->n));
         if (s.n == 0) return;
     }
-    reserve(b, s.n);
+    buf_reserve(b, s.n);
     memcpy(b->p + b->n, s.p, s.n);
     b->n += s.n;
 }
@@ -48,7 +49,7 @@ void buf_addf(buf *b, const char *fmt, ...) {
 }
 
 str buf_str(buf *b) {
-    reserve(b, 1);
+    buf_reserve(b, 1);
     b->p[b->n] = 0;
     return (str){b->p, b->n};
 }

@@ -1,9 +1,10 @@
 // utf8_fold: normal forms NFC and NFKC, and the fold in which names are compared and text is searched.
 // The text is walked as runs that the form leaves alone, copied as they are, and short segments between them
-// that utf8proc works on. A segment starts and ends where nothing can combine across the border, so the
-// pieces add up to the whole; one made of more than SEGMENT_HARD code points (thousands of accents on one
-// letter) is cut all the same, because ordering accents costs the square of their number. Results are in the
-// arena, or are the argument itself when nothing changes.
+// that utf8proc works on. Text that is known to be well-formed, whole files, has a faster walk of its own. A
+// segment starts and ends where nothing can combine across the border, so the pieces add up to the whole; one
+// made of more than SEGMENT_HARD code points (thousands of accents on one letter) is cut all the same,
+// because ordering accents costs the square of their number. Results are in the arena, or are the argument
+// itself when nothing changes.
 #include "base/utf8_int.h"
 #include <utf8proc.h>
 
@@ -13,8 +14,6 @@ typedef struct {
     arena *a;
     utf8proc_option_t options;
     bool fold;
-    bool valid; // the text is known to be well-formed
-    stop_sign *stop;
 } form;
 
 // Could cp, or what it decomposes to, combine with what stands before it? Marks, the second and third parts
@@ -40,38 +39,11 @@ static bool inert(const form *f, uint32_t cp) {
     return p->decomp_seqindex == UINT16_MAX && (!f->fold || p->casefold_seqindex == UINT16_MAX);
 }
 
-// The first byte from i on that begins a character other than ASCII and U+4000 to U+9FFF. In a well-formed
-// text no other byte needs a look.
-static size_t plain_run(str s, size_t i) {
-    const unsigned char *p = (const unsigned char *)s.p;
-#if defined(__x86_64__)
-    // Signed: continuation bytes are the least ones, then C0 to E3, the six, the rest, ASCII.
-    const __m128i before = _mm_set1_epi8((char)0xBF), six = _mm_set1_epi8((char)0xE3),
-                  after = _mm_set1_epi8((char)0xE9), ascii = _mm_set1_epi8(-1);
-    for (; s.n - i >= 16; i += 16) {
-        __m128i v = _mm_loadu_si128((const __m128i *)(p + i));
-        __m128i low = _mm_andnot_si128(_mm_cmpgt_epi8(v, six), _mm_cmpgt_epi8(v, before)),
-                high = _mm_andnot_si128(_mm_cmpgt_epi8(v, ascii), _mm_cmpgt_epi8(v, after));
-        unsigned other = (unsigned)_mm_movemask_epi8(_mm_or_si128(low, high));
-        if (other) return i + (unsigned)__builtin_ctz(other);
-    }
-#endif
-    while (i < s.n && (p[i] < 0xC0 || (p[i] >= 0xE4 && p[i] <= 0xE9))) i++;
-    return i;
-}
-
 // End of the run from i that can be copied. Where the next one leans back, its base is left to the segment.
 static size_t run_end(const form *f, str s, size_t i) {
     size_t last = i;
     while (i < s.n) {
-        if (f->valid) {
-            size_t plain = plain_run(s, i);
-            if (plain > i) {
-                i = last = plain;
-                while (utf8_is_cont((unsigned char)s.p[--last])) {}
-                if (i == s.n) break;
-            }
-        } else if ((unsigned char)s.p[i] < 0x80) {
+        if ((unsigned char)s.p[i] < 0x80) {
             i += utf8_ascii_run(s, i);
             last = i - 1;
             continue;
@@ -99,20 +71,7 @@ static __m128i capitals(__m128i v) {
 }
 #endif
 
-// The same in parts, with a question after each.
-static size_t runs_end(const form *f, str s, size_t i) {
-    for (;;) {
-        size_t to = s.n - i > STOP_EACH ? utf8_floor(s, i + STOP_EACH) : s.n;
-        size_t end = run_end(f, str_sub(s, 0, to), i);
-        bool more = end == to && to < s.n;
-        // What comes next may lean back on the last one.
-        if (more) end = utf8_floor(s, to - 1);
-        if (stop_after(f->stop, end - i) || !more) return end;
-        i = end;
-    }
-}
-
-static void copy_part(const form *f, buf *out, str run) {
+static void copy_run(const form *f, buf *out, str run) {
     size_t from = out->n, i = 0;
     buf_add(out, run);
     if (!f->fold) return;
@@ -125,14 +84,6 @@ static void copy_part(const form *f, buf *out, str run) {
     }
 #endif
     for (; i < n; i++) p[i] = lower(p[i]);
-}
-
-static void copy_run(const form *f, buf *out, str run) {
-    for (; run.n > STOP_EACH; run = str_sub(run, STOP_EACH, run.n)) {
-        copy_part(f, out, str_sub(run, 0, STOP_EACH));
-        if (stop_after(f->stop, STOP_EACH)) return;
-    }
-    copy_part(f, out, run);
 }
 
 // One pass of the form over a valid text; the result is in q or, when it is long, in the arena.
@@ -186,13 +137,17 @@ static size_t add_segment(const form *f, buf *out, str s, size_t i) {
     return i;
 }
 
-// Full-width ASCII, in every line of Chinese and Japanese text: what stands for it, or 0 when a segment must
-// decide.
+// Full-width ASCII, in every line of Chinese and Japanese text.
+static bool is_wide(uint32_t cp) {
+    return cp == 0x3000 || (cp >= 0xFF01 && cp <= 0xFF5E);
+}
+
+// What stands for it, or 0 when a segment must decide.
 static char narrow(const form *f, str s, size_t *i) {
     if (!(f->options & UTF8PROC_COMPAT)) return 0;
     size_t next = *i;
     uint32_t cp = utf8_next(s, &next);
-    if (cp != 0x3000 && (cp < 0xFF01 || cp > 0xFF5E)) return 0;
+    if (!is_wide(cp)) return 0;
     size_t after = next;
     if (next < s.n && leans_back(utf8_next(s, &after))) return 0;
     *i = next;
@@ -217,57 +172,144 @@ static bool has_upper(str s) {
     return false;
 }
 
-static void tell(const form *f, utf8_pieces *pieces, str s, utf8_piece p) {
-    pieces->more = pieces->n > s.n / UTF8_PIECE_EACH;
-    if (!pieces->more) vec_push(f->a, pieces, p);
-}
-
-static str apply(const form *f, str s, utf8_pieces *pieces) {
-    size_t end = runs_end(f, s, 0);
+static str apply(const form *f, str s) {
+    size_t end = run_end(f, s, 0);
     if (end == s.n && !(f->fold && has_upper(s))) return s;
     buf out = buf_new(f->a, SIZE_MAX / 4);
-    out.cap = s.n + s.n / 8 + 16; // most texts keep their size: one block instead of doubling
-    out.p = arena_bytes(f->a, out.cap);
-    for (size_t i = 0;;) {
+    buf_reserve(&out, s.n + s.n / 8 + 16); // most texts keep their size: one block instead of doubling
+    for (size_t i = 0;; end = run_end(f, s, i)) {
         copy_run(f, &out, str_sub(s, i, end));
-        if (end == s.n || stop_said(f->stop)) break;
+        if (end == s.n) break;
         i = end;
-        size_t from = out.n;
         char c = narrow(f, s, &i);
         if (c)
             buf_addc(&out, c);
         else
             i = add_segment(f, &out, s, end);
-        if (pieces)
-            tell(f, pieces, s, (utf8_piece){.from = end, .n = i - end, .to = from, .n_to = out.n - from});
-        (void)stop_after(f->stop, segment_work(i - end, out.n - from));
-        end = runs_end(f, s, i);
     }
     return buf_str(&out);
 }
 
+// --- Whole files ---
+
+typedef struct {
+    form f;
+    str s;
+    buf out;
+    utf8_pieces *pieces; // may be NULL
+    stop_sign *stop;
+} walk;
+
+// Of sixteen bytes: which begin characters other than ASCII and U+4000 to U+9FFF. In a well-formed text no
+// other byte needs a look.
+#if defined(__x86_64__)
+static inline unsigned others(__m128i v) {
+    // Signed: continuation bytes are the least ones, then C0 to E3, the six, the rest, ASCII.
+    __m128i low = _mm_andnot_si128(_mm_cmpgt_epi8(v, _mm_set1_epi8((char)0xE3)),
+                                   _mm_cmpgt_epi8(v, _mm_set1_epi8((char)0xBF))),
+            high = _mm_andnot_si128(_mm_cmpgt_epi8(v, _mm_set1_epi8(-1)),
+                                    _mm_cmpgt_epi8(v, _mm_set1_epi8((char)0xE9)));
+    return (unsigned)_mm_movemask_epi8(_mm_or_si128(low, high));
+}
+#endif
+
+static inline bool is_plain(unsigned char c) {
+    return c < 0xC0 || (c >= 0xE4 && c <= 0xE9);
+}
+
+// Copies the plain bytes of s[i, to), capitals lowered; returns where it stops. There is room for 16 more.
+static size_t copy_plain(walk *w, size_t i, size_t to) {
+    const char *p = w->s.p;
+    char *q = w->out.p + w->out.n;
+    size_t from = i;
+#if defined(__x86_64__)
+    for (; to - i >= 16; i += 16, q += 16) {
+        __m128i v = _mm_loadu_si128((const __m128i *)(p + i));
+        unsigned other = others(v);
+        __m128i bit = _mm_and_si128(capitals(v), _mm_set1_epi8(0x20));
+        _mm_storeu_si128((__m128i *)q, _mm_or_si128(v, bit));
+        if (!other) continue;
+        i += (unsigned)__builtin_ctz(other);
+        w->out.n += i - from;
+        return i;
+    }
+#endif
+    for (; i < to && is_plain((unsigned char)p[i]); i++) *q++ = lower(p[i]);
+    w->out.n += i - from;
+    return i;
+}
+
+enum : size_t { ROOM = 32 }; // behind what is copied: a vector and a character
+
+// Copies what the fold leaves alone, from i on. Where the next one leans back, its base is left to the
+// segment.
+static size_t copy_run_of(walk *w, size_t i) {
+    size_t start = i;
+    while (i < w->s.n) {
+        size_t to = w->s.n - i < STOP_EACH ? w->s.n : i + STOP_EACH, at = i;
+        buf_reserve(&w->out, to - i + ROOM);
+        i = copy_plain(w, i, to);
+        if (stop_after(w->stop, i - at)) return i;
+        if (i == to) continue;
+        size_t next = i;
+        uint32_t cp = utf8_step(w->s, &next);
+        if (is_wide(cp)) return i;
+        if (!steady(cp)) {
+            if (leans_back(cp) && i > start) {
+                size_t base = utf8_floor(w->s, i - 1);
+                w->out.n -= i - base;
+                return base;
+            }
+            if (leans_back(cp) || !inert(&w->f, cp)) return i;
+        }
+        memcpy(w->out.p + w->out.n, w->s.p + i, next - i);
+        w->out.n += next - i;
+        i = next;
+    }
+    return i;
+}
+
+static void tell(walk *w, utf8_piece p) {
+    if (!w->pieces) return;
+    w->pieces->more = w->pieces->n > w->s.n / UTF8_PIECE_EACH;
+    if (!w->pieces->more) vec_push(w->f.a, w->pieces, p);
+}
+
+static str fold_file(walk *w) {
+    w->out = buf_new(w->f.a, SIZE_MAX / 4);
+    buf_reserve(&w->out, w->s.n + w->s.n / 8 + ROOM); // most texts keep their size
+    for (size_t i = copy_run_of(w, 0); i < w->s.n && !stop_said(w->stop); i = copy_run_of(w, i)) {
+        size_t at = i, from = w->out.n;
+        char c = narrow(&w->f, w->s, &i);
+        if (c)
+            buf_addc(&w->out, c);
+        else
+            i = add_segment(&w->f, &w->out, w->s, i);
+        tell(w, (utf8_piece){.from = at, .n = i - at, .to = from, .n_to = w->out.n - from});
+        (void)stop_after(w->stop, segment_work(i - at, w->out.n - from));
+    }
+    return buf_str(&w->out);
+}
+
 str utf8_nfc(arena *a, str s) {
     form f = {.a = a, .options = UTF8PROC_STABLE | UTF8PROC_COMPOSE};
-    return apply(&f, s, NULL);
+    return apply(&f, s);
 }
 
 str utf8_nfkc(arena *a, str s) {
     form f = {.a = a, .options = UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT};
-    return apply(&f, s, NULL);
+    return apply(&f, s);
 }
 
+static const utf8proc_option_t FOLD =
+    UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT | UTF8PROC_CASEFOLD;
+
 str utf8_fold_pieces(arena *a, str s, utf8_pieces *pieces, stop_sign *stop) {
-    form f = {.a = a,
-              .options = UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT | UTF8PROC_CASEFOLD,
-              .fold = true,
-              .valid = true,
-              .stop = stop};
-    return apply(&f, s, pieces);
+    walk w = {.f = {a, FOLD, true}, .s = s, .pieces = pieces, .stop = stop};
+    return fold_file(&w);
 }
 
 str utf8_fold(arena *a, str s) {
-    form f = {.a = a,
-              .options = UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT | UTF8PROC_CASEFOLD,
-              .fold = true};
-    return apply(&f, s, NULL);
+    form f = {a, FOLD, true};
+    return apply(&f, s);
 }

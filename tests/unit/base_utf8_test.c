@@ -465,6 +465,102 @@ static void test_base_utf8__no_form_changes_what_folding_copies_unseen(void **st
     }
 }
 
+static size_t capitals_lowered(str from, str to) {
+    size_t same = 0;
+    for (size_t i = 0; i < from.n; i++) {
+        char c = from.p[i];
+        same += to.p[i] == (c >= 'A' && c <= 'Z' ? (char)(c + 32) : c);
+    }
+    return same;
+}
+
+// What whole files take is another way to the same: any mixture of what is copied, narrowed, folded, composed
+// and left out, at any distance from the bytes that are looked at together.
+static void test_base_utf8__a_file_folds_as_a_string_does(void **state) {
+    (void)state;
+    static const char *const parts[] = {"a",
+                                        "Zz",
+                                        " ",
+                                        "\n",
+                                        "0",
+                                        "中",
+                                        "文字",
+                                        "，",
+                                        "。",
+                                        "：",
+                                        "Ａ",
+                                        "　",
+                                        "é",
+                                        "É",
+                                        "e\xCC\x81",
+                                        "\xCC\x81",
+                                        "\xCC\xA3",
+                                        "か",
+                                        "か\xE3\x82\x99",
+                                        "ｶﾞ",
+                                        "ﷺ",
+                                        "ß",
+                                        "\xC2\xAD",
+                                        "\xE2\x80\x8B",
+                                        "한",
+                                        "ᄒ",
+                                        "ᅡ",
+                                        "ㄱ",
+                                        "й",
+                                        "И",
+                                        "😀",
+                                        "ﬁ",
+                                        "①",
+                                        "\xEF\xBF\xBD",
+                                        "plain text of some length, "};
+    uint64_t x = 88172645463325252u;
+    for (int round = 0; round < 3000; round++) {
+        arena *a = arena_new();
+        buf b = buf_new(a, SIZE_MAX / 4);
+        // Most parts are plain, in some rounds hardly any.
+        for (int k = 0, n = round % 90; k < n; k++) {
+            x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+            size_t few = round % 3 ? 7 : sizeof parts / sizeof *parts;
+            buf_add(
+                &b,
+                str_z(parts[(x >> 33) % 5 ? (x >> 20) % few : (x >> 20) % (sizeof parts / sizeof *parts)]));
+        }
+        str text = buf_str(&b);
+        utf8_pieces pieces = {0};
+        str file = utf8_fold_pieces(a, text, &pieces, NULL), want = utf8_fold(a, text);
+        check_text(file, want);
+        // Between the pieces nothing is changed but capitals.
+        size_t from = 0, to = 0;
+        for (size_t k = 0; k <= pieces.n && !pieces.more; k++) {
+            size_t end = k < pieces.n ? pieces.p[k].from : text.n,
+                   end_to = k < pieces.n ? pieces.p[k].to : file.n;
+            assert_int_equal(end - from, end_to - to);
+            assert_int_equal(capitals_lowered(str_sub(text, from, end), str_sub(file, to, end_to)),
+                             end - from);
+            if (k == pieces.n) break;
+            from = end + pieces.p[k].n;
+            to = end_to + pieces.p[k].n_to;
+        }
+        arena_free(a);
+    }
+}
+
+// Long texts are copied some bytes at a time, with a question after each: what leans back finds its base.
+static void test_base_utf8__a_long_file_folds_as_a_string_does(void **state) {
+    (void)state;
+    for (int d = -20; d < 20; d++) {
+        arena *a = arena_new();
+        buf b = buf_new(a, SIZE_MAX / 4);
+        buf_fill(&b, 'X', (size_t)((int)STOP_EACH + d));
+        buf_add(&b, S("\xCC\x81"));
+        buf_fill(&b, 'y', STOP_EACH);
+        buf_add(&b, S("か\xE3\x82\x99，ﷺﷺ文"));
+        stop_sign never = {0};
+        check_text(utf8_fold_pieces(a, buf_str(&b), NULL, &never), utf8_fold(a, buf_str(&b)));
+        arena_free(a);
+    }
+}
+
 int main(void) {
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest cases[] = {
@@ -490,6 +586,8 @@ int main(void) {
         CASE(test_base_utf8__folding_twice_changes_nothing_in_naughty_strings),
         CASE(test_base_utf8__thousands_of_accents_on_one_letter_cost_no_square),
         CASE(test_base_utf8__no_form_changes_what_folding_copies_unseen),
+        CASE(test_base_utf8__a_file_folds_as_a_string_does),
+        CASE(test_base_utf8__a_long_file_folds_as_a_string_does),
     };
     return cmocka_run_group_tests_name("base_utf8", cases, NULL, NULL);
 }
