@@ -64,6 +64,7 @@ typedef struct {
     const fetch_rules *rules;
     stop_sign *stop;
     arena *keep;     // what is said; lives as long as what was fetched
+    pool *pool;      // of its own: nobody waits for another
     arena *turn;     // texts, until they are packed
     slabs slabs;     // what is kept of them; the caller's to take
     uint32_t *pairs; // 65536, how often each pair of bytes was seen in parts of the texts; NULL: not counted

@@ -119,8 +119,8 @@ static void end(void *p) {
         fetch_end(&l->fetchers[i]);
         arena_free(l->fetchers[i].turn);
         slabs_drop(&l->fetchers[i].slabs);
+        pool_free(l->fetchers[i].pool);
     }
-    pool_free(l->pool);
     pthread_mutex_destroy(&l->judging);
 }
 
@@ -137,15 +137,16 @@ dep_status loader_begin(loader *l, crew *crew, dep_err *err) {
     l->fetchers = NEW_N(l->scratch, fetcher, n);
     pthread_mutex_init(&l->judging, NULL);
     arena_defer(l->scratch, end, l);
-    l->pool = pool_new(POOL_BYTES);
-    arena_source source = pool_source(l->pool);
-    bool whole = l->pool;
+    bool whole = true;
     for (size_t i = 0; i < n; i++) {
         fetcher *x = &l->fetchers[i];
+        pool *pool = pool_new(POOL_BYTES / n);
+        arena_source source = pool_source(pool);
         *x = (fetcher){.rules = &l->rules,
                        .stop = crew_stop(l->crew, i),
                        .keep = crew_arena(l->crew, i),
-                       .turn = arena_new_from(&source, false),
+                       .pool = pool,
+                       .turn = pool ? arena_new_from(&source, false) : NULL,
                        .dir_fd = -1};
         whole = whole && x->turn;
     }

@@ -34,7 +34,6 @@ typedef struct {
     crew *crew;
     fetch_rules rules;
     fetcher *fetchers; // by worker; the first is the caller's own
-    pool *pool;        // of their texts
     pthread_mutex_t judging;
     const text_taker *taker; // NULL: texts are kept
     VEC(loaded) files;
