@@ -74,19 +74,29 @@ static size_t later_line_end(reader *r, size_t pos) {
     return r->block + (size_t)__builtin_ctzll(r->feeds);
 }
 
+// Where the line that begins at pos ends, its line feed not counted.
+static inline size_t line_end(reader *r, size_t pos) {
+    // Lines are mostly asked for one after the other: the feeds of those before are gone.
+    bool here = r->looked && pos == r->next && r->feeds;
+    size_t end = here ? r->block + (size_t)__builtin_ctzll(r->feeds) : later_line_end(r, pos);
+    r->feeds &= r->feeds - 1;
+    r->next = end + 1;
+    return end;
+}
+
+static inline line line_of(const reader *r, size_t at, size_t end, uint32_t index) {
+    if (end > at && r->text.p[end - 1] == '\r') end--;
+    return (line){.s = {r->text.p + at, end - at}, .at = (uint32_t)at, .index = index};
+}
+
 // The next line; false at the end, or when it is stopped.
 static inline bool next_line(reader *r, size_t *pos, uint32_t *index, line *ret) {
     enum { WORK = 32 };
     if (*pos >= r->text.n || stop_said(r->stop)) return false;
-    // Lines are mostly asked for one after the other: the feeds of those before are gone.
-    bool here = r->looked && *pos == r->next && r->feeds;
-    size_t end = here ? r->block + (size_t)__builtin_ctzll(r->feeds) : later_line_end(r, *pos);
-    r->feeds &= r->feeds - 1;
-    r->next = end + 1;
-    *ret = (line){.s = {r->text.p + *pos, end - *pos}, .at = (uint32_t)*pos, .index = (*index)++};
+    size_t end = line_end(r, *pos);
+    *ret = line_of(r, *pos, end, (*index)++);
+    (void)stop_after(r->stop, end - *pos + WORK);
     *pos = end + 1;
-    (void)stop_after(r->stop, ret->s.n + WORK);
-    if (ret->s.n && r->text.p[end - 1] == '\r') ret->s.n--;
     return true;
 }
 
@@ -308,12 +318,10 @@ static bool may_be_title(str s) {
     return true;
 }
 
-// A line of text. Only the first of a paragraph may be a title: a rule under a longer one closes a table or a
-// note more often than it names it.
-static void end_paragraph(markdown *m, const line *l, const line *before) {
-    bool goes_on = before->s.p && before->index + 1 == l->index && indent_of(before->s) < before->s.n;
-    m->has_paragraph = !goes_on && may_be_title(l->s);
-    m->paragraph = *l;
+// Does l go on with the paragraph of the line before it? Only the first line of one may be a title: a rule
+// under a longer one closes a table or a note more often than it names it.
+static bool follows(const line *l, const line *before) {
+    return before->s.p && before->index + 1 == l->index && indent_of(before->s) < before->s.n;
 }
 
 static void markdown_line(reader *r, markdown *m, const line *l) {
@@ -322,22 +330,18 @@ static void markdown_line(reader *r, markdown *m, const line *l) {
     line before = m->paragraph;
     m->has_paragraph = false;
     size_t i = indent_of(s);
-    // Most lines begin like text, and nothing is open.
-    bool plain =
-        i < s.n && (unsigned char)s.p[i] > ' ' && !strchr("`~<#=-", s.p[i]) && !m->fence && !m->comment;
-    if (plain) {
-        end_paragraph(m, l, &before);
-        return;
-    }
-    if (in_fence(m, s) || in_comment(m, s)) return;
+    char c = i < s.n ? s.p[i] : 0;
+    if ((m->fence || c == '`' || c == '~') && in_fence(m, s)) return;
+    // Before a comment there may be blanks of any kind.
+    if ((m->comment || c == '<' || (unsigned char)c < ' ') && in_comment(m, s)) return;
     if (i == s.n) return;
-    if (!is_code_indent(s, i) && s.p[i] == '#') {
+    if (!is_code_indent(s, i) && c == '#') {
         size_t n = count_same(s, i, '#');
         if (n <= 6 && (i + n == s.n || s.p[i + n] == ' ' || s.p[i + n] == '\t'))
             add(r, (int)n, l->index, l->index, s.p + i + n, s.n - i - n, false);
         return;
     }
-    if (s.p[i] == '<') {
+    if (c == '<') {
         size_t body = 0, close = 0;
         int level = html_opens(s, i, &body);
         size_t n = level ? html_length(s, body, r->stop, &close) : 0;
@@ -349,7 +353,42 @@ static void markdown_line(reader *r, markdown *m, const line *l) {
         add(r, rule == '=' ? 1 : 2, before.index, l->index, before.s.p, before.s.n, false);
         return;
     }
-    end_paragraph(m, l, &before);
+    m->has_paragraph = !follows(l, &before) && may_be_title(s);
+}
+
+typedef enum { LINE_TEXT, LINE_BLANK, LINE_MARKED } line_kind;
+
+// What a line is by how it begins: marked, when it may be more than text.
+static inline line_kind kind_at(str s, size_t pos) {
+    static const bool marks[256] = {[0 ... ' '] = true, ['`'] = true, ['~'] = true, ['<'] = true,
+                                    ['#'] = true,       ['='] = true, ['-'] = true};
+    while (pos < s.n && (s.p[pos] == ' ' || s.p[pos] == '\t')) pos++;
+    bool cr = pos < s.n && s.p[pos] == '\r';
+    pos += cr;
+    if (pos >= s.n || s.p[pos] == '\n') return LINE_BLANK;
+    return cr || marks[(unsigned char)s.p[pos]] ? LINE_MARKED : LINE_TEXT;
+}
+
+// Most lines are text or blank: passes those by, up to one that may be more. Of them only the last one
+// counts.
+static void pass_text(reader *r, markdown *m, size_t *pos, uint32_t *index) {
+    enum { WORK = 16 };
+    size_t at = *pos, last = at, n = 0;
+    line_kind kind = LINE_BLANK, before = LINE_BLANK;
+    for (line_kind k; at < r->text.n && (k = kind_at(r->text, at)) != LINE_MARKED; n++) {
+        before = kind;
+        kind = k;
+        last = at;
+        at = line_end(r, at) + 1;
+        if (stop_after(r->stop, at - last + WORK)) break;
+    }
+    if (!n) return;
+    *pos = at;
+    *index += (uint32_t)n;
+    line was = m->paragraph;
+    m->paragraph = line_of(r, last, at - 1, *index - 1);
+    bool goes_on = n > 1 ? before == LINE_TEXT : follows(&m->paragraph, &was);
+    m->has_paragraph = kind == LINE_TEXT && !m->fence && !goes_on && may_be_title(m->paragraph.s);
 }
 
 static void read_markdown(reader *r) {
@@ -357,10 +396,13 @@ static void read_markdown(reader *r) {
     uint32_t index = 0;
     size_t pos = front_matter(r, &index);
     line l;
-    while (next_line(r, &pos, &index, &l)) {
-        // `paragraph` also remembers lines that cannot be titles, to know that the next one continues them.
+    for (;;) {
+        // What ends a comment may stand anywhere.
+        if (!m.comment) pass_text(r, &m, &pos, &index);
+        if (!next_line(r, &pos, &index, &l)) return;
         markdown_line(r, &m, &l);
-        if (!m.has_paragraph) m.paragraph = l;
+        // Also one that cannot be a title: the next one may go on with it.
+        m.paragraph = l;
     }
 }
 
