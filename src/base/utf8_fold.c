@@ -288,7 +288,8 @@ static str fold_file(walk *w) {
         tell(w, (utf8_piece){.from = at, .n = i - at, .to = from, .n_to = w->out.n - from});
         (void)stop_after(w->stop, segment_work(i - at, w->out.n - from));
     }
-    return buf_str(&w->out);
+    str folded = buf_str(&w->out);
+    return str_eq(folded, w->s) ? w->s : folded;
 }
 
 str utf8_nfc(arena *a, str s) {

@@ -6,8 +6,7 @@
 #include <deputy/sort.h>
 #include <stdlib.h>
 
-enum : size_t { PAIRS_MIN = (size_t)256 << 10 }; // of a smaller corpus no figures are kept
-enum : size_t { PAIRS = 65536 };
+enum : size_t { RUNS_MIN = (size_t)256 << 10 }; // of a smaller corpus no figures are kept
 
 static void names_drop(corpus_names *n) {
     if (!n || atomic_fetch_sub_explicit(&n->refs, 1, memory_order_acq_rel) != 1) return;
@@ -110,30 +109,27 @@ static bool take_slabs(corpus_data *d) {
 
 static uint8_t logarithm(uint32_t n) {
     unsigned e = 31 - (unsigned)__builtin_clz(n + 1);
-    return (uint8_t)(e * PAIRS_DOUBLING + (((uint64_t)(n + 1) << 3 >> e) & 7));
+    return (uint8_t)(e * BYTES_DOUBLING + (((uint64_t)(n + 1) << 3 >> e) & 7));
 }
 
 // What all fetchers have seen.
-static byte_pairs *make_pairs(loader *l) {
-    if (l->cost < PAIRS_MIN || !l->fetchers->pairs) return NULL;
-    byte_pairs *p = NEW(l->names, byte_pairs);
-    uint32_t *sum = l->fetchers->pairs;
-    size_t counted = l->fetchers->counted;
-    for (size_t i = 1; i < crew_size(l->crew); i++) {
-        counted += l->fetchers[i].counted;
-        for (size_t k = 0; k < PAIRS && l->fetchers[i].counted; k++) sum[k] += l->fetchers[i].pairs[k];
-    }
+static byte_runs *make_runs(loader *l) {
+    if (l->cost < RUNS_MIN || !l->fetchers->two) return NULL;
+    byte_runs *p = NEW(l->names, byte_runs);
+    size_t counted = 0;
+    for (size_t i = 0; i < crew_size(l->crew); i++) counted += l->fetchers[i].counted;
     // Most was taken over: so are the figures.
-    bool taken = l->old && l->old->pairs && l->old->cost / 2 > counted;
-    if (taken) *p = *l->old->pairs;
+    bool taken = l->old && l->old->runs && l->old->cost / 2 > counted;
+    if (taken) *p = *l->old->runs;
     p->bytes = l->cost;
-    for (size_t i = 0; i < 256 && !taken; i++) {
-        uint32_t all = 0;
-        for (size_t k = 0; k < 256; k++) {
-            p->pair[i << 8 | k] = logarithm(sum[i << 8 | k]);
-            all += sum[i << 8 | k];
+    for (size_t k = 0; k < BYTE_RUNS && !taken; k++) {
+        uint32_t two = 0, three = 0;
+        for (size_t i = 0; i < crew_size(l->crew); i++) {
+            two += l->fetchers[i].two[k];
+            three += l->fetchers[i].three[k];
         }
-        p->one[i] = logarithm(all);
+        p->two[k] = logarithm(two);
+        p->three[k] = logarithm(three);
     }
     return p;
 }
@@ -164,7 +160,7 @@ static void forget(loader *l) {
 static dep_status finish(loader *l, corpus_names *names, corpus_data **ret, dep_err *err) {
     if (stop_ask(&l->stop)) forget(l);
     const loaded **files = order_files(l);
-    byte_pairs *pairs = make_pairs(l);
+    byte_runs *runs = make_runs(l);
     str *sources = NEW_N(l->names, str, l->space->n_sources);
     for (size_t i = 0; i < l->space->n_sources; i++)
         sources[i] = str_dup(l->names, l->space->sources[i].name);
@@ -180,7 +176,7 @@ static dep_status finish(loader *l, corpus_names *names, corpus_data **ret, dep_
                        .dirs = dirs,
                        .n_dirs = l->dirs.n,
                        .cuts = l->cuts,
-                       .pairs = pairs,
+                       .runs = runs,
                        .cost = l->cost,
                        .all_fit = l->left_out == 0,
                        .cancelled = l->cancelled};
@@ -253,8 +249,10 @@ static dep_status read_all(loader *l, const search_limits *limits, const walk_wa
     if (pass) TRY(pass->begin(pass->ctx, l->candidates.p, l->fetched, l->candidates.n, &l->taker, err));
     TRY(loader_begin(l, pass ? pass->crew : NULL, err));
     bool kept = !pass && !only;
-    for (size_t i = 0; i < crew_size(l->crew) && kept; i++)
-        l->fetchers[i].pairs = NEW_N(l->scratch, uint32_t, PAIRS);
+    for (size_t i = 0; i < crew_size(l->crew) && kept; i++) {
+        l->fetchers[i].two = NEW_N(l->scratch, uint32_t, BYTE_RUNS);
+        l->fetchers[i].three = NEW_N(l->scratch, uint32_t, BYTE_RUNS);
+    }
     if (!l->cancelled) TRY(loader_load_all(l, err));
     l->cancelled = l->cancelled || stop_said(&l->stop);
     if (l->cuts.n > 1) qsort(l->cuts.p, l->cuts.n, sizeof *l->cuts.p, by_reason);
@@ -364,7 +362,7 @@ static dep_status replace(loader *l, const corpus_data *old, const corpus_track 
                        .dirs = old->dirs,
                        .n_dirs = old->n_dirs,
                        .cuts = old->cuts,
-                       .pairs = old->pairs,
+                       .runs = old->runs,
                        .cost = old->cost,
                        .all_fit = old->all_fit};
     atomic_init(&d->refs, 1);
@@ -467,7 +465,7 @@ dep_status search_open_with(const search_space *space, const search_limits *limi
                          .n_files = d->n_files,
                          .n_candidates = d->n_tracks,
                          .cuts = d->cuts,
-                         .pairs = d->pairs,
+                         .runs = d->runs,
                          .cancelled = d->cancelled,
                          .limits = *limits,
                          .ask = space->cancelled,

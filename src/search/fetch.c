@@ -10,7 +10,7 @@
 // clock ticks, and some file systems keep whole or even seconds.
 enum { TICK_MS = 50, COARSE_TICK_MS = 2000 };
 enum : size_t { TURN_BYTES = (size_t)256 << 10 }; // after which the memory of texts is used again
-// Of every so many bytes a part is counted: enough to tell rare pairs from common ones.
+// Of every so many bytes a part is counted: enough to tell rare runs from common ones.
 enum { SAMPLE_EACH = 1024, SAMPLE = 128 };
 
 static void say(const fetcher *x, fetched *f, bool of_text, bool loses, str reason) {
@@ -210,12 +210,15 @@ static bool read_text(fetcher *x, const candidate *cand, int fd, fetched *f, str
     return true;
 }
 
-// Which pairs of bytes are common: parts of the texts tell.
+// Which runs of bytes are common: parts of the texts tell.
 static void sample(fetcher *x, str folded) {
     const unsigned char *s = (const unsigned char *)folded.p;
-    for (size_t from = 0; from + 1 < folded.n; from += SAMPLE_EACH) {
-        size_t to = from + SAMPLE < folded.n - 1 ? from + SAMPLE : folded.n - 1;
-        for (size_t i = from; i < to; i++) x->pairs[s[i] << 8 | s[i + 1]]++;
+    for (size_t from = 0; from + 2 < folded.n; from += SAMPLE_EACH) {
+        size_t to = from + SAMPLE < folded.n - 2 ? from + SAMPLE : folded.n - 2;
+        for (size_t i = from; i < to; i++) {
+            x->two[two_bytes(s + i)]++;
+            x->three[three_bytes(s + i)]++;
+        }
     }
     x->counted += folded.n;
 }
@@ -233,6 +236,6 @@ dep_status fetch_text(fetcher *x, const candidate *cand, int fd, fetched *ret, d
     if (status == DEP_ERR_CANCELLED) return DEP_OK;
     if (status != DEP_OK) return status;
     ret->state = FETCH_TEXT;
-    if (x->pairs) sample(x, ret->file.folded);
+    if (x->two) sample(x, ret->file.folded);
     return DEP_OK;
 }

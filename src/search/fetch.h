@@ -63,13 +63,14 @@ typedef struct {
 typedef struct {
     const fetch_rules *rules;
     stop_sign *stop;
-    arena *keep;     // what is said; lives as long as what was fetched
-    pool *pool;      // of its own: nobody waits for another
-    arena *turn;     // texts, until they are packed
-    slabs slabs;     // what is kept of them; the caller's to take
-    uint32_t *pairs; // 65536, how often each pair of bytes was seen in parts of the texts; NULL: not counted
-    size_t counted;  // bytes of those texts
-    bool waited;     // for a file that was not in memory
+    arena *keep; // what is said; lives as long as what was fetched
+    pool *pool;  // of its own: nobody waits for another
+    arena *turn; // texts, until they are packed
+    slabs slabs; // what is kept of them; the caller's to take
+    // How often each run of bytes was seen in parts of the texts; NULL: not counted.
+    uint32_t *two, *three;
+    size_t counted; // bytes of those texts
+    bool waited;    // for a file that was not in memory
     open_files open[2];
     str dir;    // of the last file, and a descriptor of it: most files lie beside the one before
     int dir_fd; // -1: none

@@ -22,8 +22,9 @@ static size_t often(const search_corpus *c, const unsigned char *w) {
     enum : size_t { SAMPLED = 8 }; // a part of the text was counted
     size_t sum = 0;
     for (unsigned k = 0; k < 16; k++) {
-        unsigned pair = (w[0] ^ (k & 3) << 6) << 8 | (w[1] ^ (k >> 2) << 6);
-        sum += SAMPLED << c->pairs->pair[pair] / PAIRS_DOUBLING;
+        const unsigned char like[] = {(unsigned char)(w[0] ^ (k & 3) << 6),
+                                      (unsigned char)(w[1] ^ (k >> 2) << 6)};
+        sum += SAMPLED << c->runs->two[two_bytes(like)] / BYTES_DOUBLING;
     }
     return sum;
 }
@@ -46,8 +47,8 @@ static uint32_t rarest_pair(const search_corpus *c, str stem, size_t *times) {
 // less time than looking for three bytes.
 static bool take_pairs(scanner *s, const term_list *terms) {
     enum : size_t { FEW = 4096 }; // bytes of the corpus for each place
-    if (!s->c->pairs) return false;
-    size_t left = s->c->pairs->bytes / FEW;
+    if (!s->c->runs) return false;
+    size_t left = s->c->runs->bytes / FEW;
     for (size_t i = 0; i < terms->n; i++) {
         size_t times;
         s->needles[i].window = (uint16_t)rarest_pair(s->c, terms->p[i].stem, &times);
@@ -57,20 +58,14 @@ static bool take_pairs(scanner *s, const term_list *terms) {
     return true;
 }
 
-// The rarer, the less: by how often its pairs of bytes stand in the corpus.
-static int rarity(const search_corpus *c, const unsigned char *w) {
-    if (!c->pairs) return 0;
-    return c->pairs->pair[w[0] << 8 | w[1]] + c->pairs->pair[w[1] << 8 | w[2]] - c->pairs->one[w[1]];
-}
-
 static uint32_t rarest_window(const search_corpus *c, str stem) {
     uint32_t best = 0;
     int least = INT32_MAX;
     for (uint32_t i = 0; i + SCAN_WINDOW <= stem.n && i <= WINDOW_MAX; i++) {
-        int r = rarity(c, (const unsigned char *)stem.p + i);
+        int times = c->runs ? c->runs->three[three_bytes((const unsigned char *)stem.p + i)] : 0;
         // Without figures the end of a word says more than its start.
-        if (r < least || (!c->pairs && r == least)) {
-            least = r;
+        if (times < least || (!c->runs && times == least)) {
+            least = times;
             best = i;
         }
     }

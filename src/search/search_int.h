@@ -211,13 +211,21 @@ typedef struct {
     const uint8_t *capitals; // a bit for each folded byte; NULL: none
 } corpus_file;
 
-// How often bytes and pairs of bytes stand in parts of a corpus: logarithms, eight to a doubling.
-enum { PAIRS_DOUBLING = 8 };
+// How often two and three bytes stand one after the other in parts of a corpus: logarithms, eight to a
+// doubling. Some three share a place.
+enum { BYTES_DOUBLING = 8, BYTE_RUNS = 65536 };
 typedef struct {
-    uint8_t one[256];
-    uint8_t pair[65536];
+    uint8_t two[BYTE_RUNS], three[BYTE_RUNS];
     size_t bytes; // of the corpus
-} byte_pairs;
+} byte_runs;
+
+static inline uint16_t two_bytes(const unsigned char *p) {
+    return (uint16_t)(p[0] << 8 | p[1]);
+}
+static inline uint16_t three_bytes(const unsigned char *p) {
+    // Multiplied by the golden ratio.
+    return (uint16_t)(((uint32_t)p[0] << 16 | (uint32_t)two_bytes(p + 1)) * 0x9E3779B1u >> 16);
+}
 
 // What is known of one path.
 typedef struct {
@@ -260,10 +268,10 @@ typedef struct {
     slabs slabs;
     slab *tail; // what changed files are added to; NULL: none
     cut_items cuts;
-    byte_pairs *pairs; // NULL: the corpus is small
-    size_t cost;       // of the budget
-    size_t dead;       // bytes in the slabs that belong to former versions of files
-    bool all_fit;      // nothing was left out for the budget
+    byte_runs *runs; // NULL: the corpus is small
+    size_t cost;     // of the budget
+    size_t dead;     // bytes in the slabs that belong to former versions of files
+    bool all_fit;    // nothing was left out for the budget
     bool cancelled;
 } corpus_data;
 
@@ -279,7 +287,7 @@ struct search_corpus {
     size_t n_files;
     size_t n_candidates; // files that the walk found
     cut_items cuts;
-    const byte_pairs *pairs;
+    const byte_runs *runs;
     bool cancelled;
     search_limits limits;
     bool (*ask)(void *ctx);

@@ -110,7 +110,7 @@ typedef struct {
     corpus_file *files;
     selected_file *selected;
     size_t n;
-    byte_pairs *pairs;
+    byte_runs *runs;
     search_corpus corpus;
 } random_corpus;
 
@@ -141,11 +141,11 @@ static random_corpus *make_corpus(arena *a, rng *r) {
     }
     c->n = n;
     if (next(r, 2)) {
-        c->pairs = NEW(a, byte_pairs);
-        for (size_t i = 0; i < 65536; i++) c->pairs->pair[i] = (uint8_t)next(r, 200);
-        for (size_t i = 0; i < 256; i++) c->pairs->one[i] = (uint8_t)next(r, 200);
+        c->runs = NEW(a, byte_runs);
+        for (size_t i = 0; i < BYTE_RUNS; i++) c->runs->two[i] = (uint8_t)next(r, 200);
+        for (size_t i = 0; i < BYTE_RUNS; i++) c->runs->three[i] = (uint8_t)next(r, 200);
     }
-    c->corpus = (search_corpus){.pairs = c->pairs, .limits = search_limits_default};
+    c->corpus = (search_corpus){.runs = c->runs, .limits = search_limits_default};
     if (next(r, 6) == 0) c->corpus.limits.lines = next(r, 20);
     return c;
 }
@@ -229,10 +229,11 @@ static void test_search_scan__every_variant_counts_as_the_naive_scanner(void **s
 // The rarest bytes of a long word may stand further behind its start than before a place is looked.
 static void test_search_scan__a_long_word_is_found_wherever_its_rarest_bytes_are(void **state) {
     (void)state;
-    byte_pairs *pairs = calloc(1, sizeof *pairs);
-    assert_non_null(pairs);
-    memset(pairs->pair, 200, sizeof pairs->pair);
-    pairs->pair['z' << 8 | 'q'] = pairs->pair['q' << 8 | 'z'] = 0;
+    byte_runs *runs = calloc(1, sizeof *runs);
+    assert_non_null(runs);
+    memset(runs->two, 200, sizeof runs->two);
+    memset(runs->three, 200, sizeof runs->three);
+    runs->three[three_bytes((const unsigned char *)"zqz")] = 0;
     for (size_t at = SCAN_AROUND - 4; at <= SCAN_AROUND + 4; at++) {
         arena *a = arena_new();
         random_corpus *c = NEW(a, random_corpus);
@@ -249,7 +250,7 @@ static void test_search_scan__a_long_word_is_found_wherever_its_rarest_bytes_are
         f.names = &name;
         f.n_names = 1;
         selected_file selected = {.file = &f, .name = &name};
-        c->corpus = (search_corpus){.pairs = pairs, .limits = search_limits_default};
+        c->corpus = (search_corpus){.runs = runs, .limits = search_limits_default};
         term_list terms = {0};
         terms_parse(a, word, &terms);
         naive_result naive;
@@ -268,7 +269,7 @@ static void test_search_scan__a_long_word_is_found_wherever_its_rarest_bytes_are
         }
         arena_free(a);
     }
-    free(pairs);
+    free(runs);
 }
 
 // When a query has nothing but stop words, most lines are counted without being looked at.
