@@ -8,7 +8,7 @@
 
 enum {
     LEVELS = 64,    // of bounds: files of one level come in any order
-    JOB_FILES = 32, // that one worker ranks at a time
+    SOME_FILES = 8, // that one worker ranks at a time
     AHEAD = 4,      // files whose memory is asked for before they are looked at
 };
 
@@ -29,6 +29,9 @@ typedef struct {
 
 typedef VEC(candidate) candidates;
 
+typedef enum { ORDER_NONE, ORDER_BEGUN, ORDER_DONE } ordering;
+
+// What it has counted it also ranks, mostly: that lies near it.
 typedef struct {
     arena *a;
     tally t;
@@ -36,11 +39,12 @@ typedef struct {
     heap best; // of a section
     candidates out;
     uint32_t first_group; // what numbers of its sections begin with
+    // The files of its tally, the most promising first, for whoever is free.
+    uint32_t *files;
+    size_t n_files;
+    atomic_size_t next;
+    _Atomic ordering state;
 } worker;
-
-typedef struct {
-    uint32_t worker, file; // number in its tally
-} ranked_file;
 
 struct ranking {
     arena *a;
@@ -51,8 +55,6 @@ struct ranking {
     size_t n_workers;
     const scan_result *scan;
     scoring s;
-    ranked_file *files; // the most promising first
-    size_t n_files;
     pthread_mutex_t lock;
     heap firsts;        // the best line of each section
     _Atomic double bar; // so good at least is the worst line of those that are shown
@@ -142,10 +144,8 @@ static void rank_section(ranking *r, worker *w, const tally_section *s, const li
     raise_bar(r, first);
 }
 
-static void rank_file(ranking *r, worker *w, const ranked_file *f) {
-    const worker *owner = &r->workers[f->worker];
-    const scan_part *found = &r->scan->parts[f->worker];
-    const tally_file *in = &owner->t.in[f->file];
+static void rank_file(ranking *r, worker *w, const worker *owner, const tally_file *in) {
+    const scan_part *found = &r->scan->parts[owner - r->workers];
     if (in->bound < bar_of(r)) return;
     score_look_at_file(&w->x, &owner->t, in, found);
     bool entered = false;
@@ -168,34 +168,69 @@ static dep_status tally_job(void *ctx, size_t number, size_t i, dep_err *err) {
 }
 
 // The memory of one of the next files, which nobody has looked at for long.
-static void fetch(const ranking *r, const ranked_file *next) {
-    const tally *t = &r->workers[next->worker].t;
-    const tally_file *in = &t->in[next->file];
-    __builtin_prefetch(&t->sections[in->first_section]);
-    __builtin_prefetch(&t->cells[in->first]);
-    __builtin_prefetch(r->s.files[in->file].file);
+static void fetch(const ranking *r, const tally *t, const tally_file *next) {
+    __builtin_prefetch(&t->sections[next->first_section]);
+    __builtin_prefetch(&t->cells[next->first]);
+    __builtin_prefetch(r->s.files[next->file].file);
 }
 
 // What that leads to, once it is there.
-static void fetch_heads(const ranking *r, const ranked_file *next) {
-    const tally *t = &r->workers[next->worker].t;
-    const corpus_file *f = r->s.files[t->in[next->file].file].file;
-    const tally_section *first = &t->sections[t->in[next->file].first_section];
+static void fetch_heads(const ranking *r, const tally *t, const tally_file *next) {
+    const corpus_file *f = r->s.files[next->file].file;
+    const tally_section *first = &t->sections[next->first_section];
     if (!first->section) return;
     __builtin_prefetch(&f->spans[first->section - 1]);
     __builtin_prefetch(&f->heads[first->section - 1]);
 }
 
-static dep_status rank_job(void *ctx, size_t number, size_t job, dep_err *err) {
+static size_t level_of(const tally_file *f, double most) {
+    size_t level = most > 0 ? (size_t)(f->bound / most * (LEVELS - 1)) : 0;
+    return LEVELS - 1 - (level < LEVELS ? level : LEVELS - 1);
+}
+
+// The most promising files first. None, when it is stopped.
+static void order_files(const ranking *r, worker *w, stop_sign *asks) {
+    size_t first[LEVELS + 1] = {0};
+    double most = 0;
+    for (size_t k = 0; k < w->t.n_in; k++) {
+        if (stop_after(asks, LINE_WORK)) return;
+        score_bound(&r->s, &w->t, &w->t.in[k]);
+        if (w->t.in[k].bound > most) most = w->t.in[k].bound;
+    }
+    for (size_t k = 0; k < w->t.n_in; k++) first[level_of(&w->t.in[k], most) + 1]++;
+    for (size_t i = 1; i < LEVELS; i++) first[i] += first[i - 1];
+    for (uint32_t k = 0; k < w->t.n_in; k++) w->files[first[level_of(&w->t.in[k], most)]++] = k;
+    w->n_files = w->t.n_in;
+}
+
+// Those of the owner's files that nobody has ranked yet.
+static void rank_files(ranking *r, worker *w, worker *owner) {
+    ordering none = ORDER_NONE;
+    if (atomic_compare_exchange_strong(&owner->state, &none, ORDER_BEGUN)) {
+        order_files(r, owner, w->t.stop);
+        atomic_store(&owner->state, ORDER_DONE);
+    }
+    // Whoever orders them also ranks them.
+    if (atomic_load(&owner->state) != ORDER_DONE) return;
+    const tally *t = &owner->t;
+    size_t n = owner->n_files;
+    for (size_t i; (i = atomic_fetch_add(&owner->next, SOME_FILES)) < n;) {
+        for (size_t k = i; k < i + SOME_FILES && k < n; k++) {
+            if (stop_after(w->t.stop, LINE_WORK)) return;
+            if (k + AHEAD < n) fetch(r, t, &t->in[owner->files[k + AHEAD]]);
+            if (k + AHEAD / 2 < n) fetch_heads(r, t, &t->in[owner->files[k + AHEAD / 2]]);
+            rank_file(r, w, owner, &t->in[owner->files[k]]);
+        }
+    }
+}
+
+// One for each worker: its own files, then what the others have left.
+static dep_status rank_job(void *ctx, size_t number, size_t i, dep_err *err) {
+    (void)i;
     (void)err;
     ranking *r = ctx;
-    size_t end = (job + 1) * JOB_FILES < r->n_files ? (job + 1) * JOB_FILES : r->n_files;
-    for (size_t i = job * JOB_FILES; i < end; i++) {
-        if (stop_after(r->workers[number].t.stop, LINE_WORK)) break;
-        if (i + AHEAD < r->n_files) fetch(r, &r->files[i + AHEAD]);
-        if (i + AHEAD / 2 < r->n_files) fetch_heads(r, &r->files[i + AHEAD / 2]);
-        rank_file(r, &r->workers[number], &r->files[i]);
-    }
+    for (size_t k = 0; k < r->n_workers; k++)
+        rank_files(r, &r->workers[number], &r->workers[(number + k) % r->n_workers]);
     return DEP_OK;
 }
 
@@ -232,42 +267,13 @@ static uint32_t *sum_found(const ranking *r) {
     return sum;
 }
 
-static size_t level_of(const tally_file *f, double most) {
-    size_t level = most > 0 ? (size_t)(f->bound / most * (LEVELS - 1)) : 0;
-    return LEVELS - 1 - (level < LEVELS ? level : LEVELS - 1);
-}
-
-// The most promising files first. None, when it is stopped.
-static void sort_files(ranking *r) {
-    stop_sign *asks = crew_stop(r->crew, 0);
-    size_t first[LEVELS + 1] = {0};
-    double most = 0;
-    for (size_t i = 0; i < r->n_workers; i++) {
-        worker *w = &r->workers[i];
-        r->n_files += w->t.n_in;
-        for (size_t k = 0; k < w->t.n_in; k++) {
-            if (stop_after(asks, LINE_WORK)) break;
-            score_bound(&r->s, &w->t, &w->t.in[k]);
-            if (w->t.in[k].bound > most) most = w->t.in[k].bound;
-        }
-    }
-    if (stop_said(asks)) r->n_files = 0;
-    if (r->n_files == 0) return;
-    for (size_t i = 0; i < r->n_workers; i++)
-        for (size_t k = 0; k < r->workers[i].t.n_in; k++) first[level_of(&r->workers[i].t.in[k], most) + 1]++;
-    for (size_t i = 1; i < LEVELS; i++) first[i] += first[i - 1];
-    r->files = NEW_N(r->a, ranked_file, r->n_files);
-    for (uint32_t i = 0; i < r->n_workers; i++)
-        for (uint32_t k = 0; k < r->workers[i].t.n_in; k++)
-            r->files[first[level_of(&r->workers[i].t.in[k], most)]++] = (ranked_file){i, k};
-}
-
 static void begin_ranking(ranking *r, size_t limit) {
     uint32_t groups = 0;
     for (size_t i = 0; i < r->n_workers; i++) {
         worker *w = &r->workers[i];
         w->first_group = groups;
         groups += (uint32_t)w->t.n_sections;
+        w->files = arena_bytes(r->a, w->t.n_in * sizeof *w->files);
         w->x.s = &r->s;
         w->x.row_of = NEW_N(r->a, uint32_t, (size_t)r->s.most_heads + 1);
         w->best = (heap){.p = NEW_N(r->a, candidate, limit), .max = limit};
@@ -324,9 +330,8 @@ dep_status rank_lines(ranking *r, const scan_result *scan, const selection_sums 
     r->scan = scan;
     if (scan->trimmed) TRY(tally_again(r, err));
     scoring_begin(r->a, &r->s, r->terms, r->selected, sums, sum_found(r));
-    sort_files(r);
     begin_ranking(r, limit);
-    TRY(crew_run(r->crew, (r->n_files + JOB_FILES - 1) / JOB_FILES, rank_job, r, err));
+    TRY(crew_run(r->crew, r->n_workers, rank_job, r, err));
     candidates all = {0};
     gather(r, &all);
     spread(r->a, &all, crew_stop(r->crew, 0));
