@@ -6,7 +6,7 @@
 void buf_reserve(buf *b, size_t more) {
     if (b->cap - b->n > more) return;
     enum { FIRST = 256 };
-    size_t cap = b->cap ? b->cap : more < FIRST ? FIRST : more + 1;
+    size_t cap = b->cap ? b->cap : more < FIRST ? FIRST : more + 2; // and a NUL
     while (cap - b->n <= more) cap *= 2;
     b->p = arena_grow_bytes(b->a, b->p, b->cap, cap);
     b->cap = cap;

@@ -218,16 +218,15 @@ static inline bool is_plain(unsigned char c) {
 }
 
 // Copies the plain bytes of s[i, to), capitals lowered; returns where it stops. There is room for 16 more.
-static size_t copy_plain(walk *w, size_t i, size_t to) {
+static inline size_t copy_plain(walk *w, size_t i, size_t to) {
     const char *p = w->s.p;
     char *q = w->out.p + w->out.n;
     size_t from = i;
 #if defined(__x86_64__)
     for (; to - i >= 16; i += 16, q += 16) {
-        __m128i v = _mm_loadu_si128((const __m128i *)(p + i));
+        __m128i v = _mm_loadu_si128((const __m128i *)(p + i)), up = capitals(v);
         unsigned other = others(v);
-        __m128i bit = _mm_and_si128(capitals(v), _mm_set1_epi8(0x20));
-        _mm_storeu_si128((__m128i *)q, _mm_or_si128(v, bit));
+        _mm_storeu_si128((__m128i *)q, _mm_or_si128(v, _mm_and_si128(up, _mm_set1_epi8(0x20))));
         if (!other) continue;
         i += (unsigned)__builtin_ctz(other);
         w->out.n += i - from;
@@ -241,30 +240,39 @@ static size_t copy_plain(walk *w, size_t i, size_t to) {
 
 enum : size_t { ROOM = 32 }; // behind what is copied: a vector and a character
 
-// Copies what the fold leaves alone, from i on. Where the next one leans back, its base is left to the
-// segment.
+// Copies the character at *i, which is none of the plain ones. False: there the run ends, which began at
+// `start`. When this one leans back, that is before its base.
+static inline bool copy_other(walk *w, size_t start, size_t *i) {
+    size_t next = *i;
+    uint32_t cp = utf8_step(w->s, &next);
+    if (is_wide(cp)) return false;
+    if (!steady(cp)) {
+        bool leans = leans_back(cp);
+        if (leans && *i > start) {
+            size_t base = utf8_floor(w->s, *i - 1);
+            w->out.n -= *i - base;
+            *i = base;
+        }
+        if (leans || !inert(&w->f, cp)) return false;
+    }
+    for (size_t k = *i; k < next; k++) w->out.p[w->out.n++] = w->s.p[k];
+    *i = next;
+    return true;
+}
+
+// Copies what the fold leaves alone, from i on; returns where that ends.
 static size_t copy_run_of(walk *w, size_t i) {
     size_t start = i;
-    while (i < w->s.n) {
+    for (bool more = true; more && i < w->s.n && !stop_said(w->stop);) {
         size_t to = w->s.n - i < STOP_EACH ? w->s.n : i + STOP_EACH, at = i;
         buf_reserve(&w->out, to - i + ROOM);
-        i = copy_plain(w, i, to);
-        if (stop_after(w->stop, i - at)) return i;
-        if (i == to) continue;
-        size_t next = i;
-        uint32_t cp = utf8_step(w->s, &next);
-        if (is_wide(cp)) return i;
-        if (!steady(cp)) {
-            if (leans_back(cp) && i > start) {
-                size_t base = utf8_floor(w->s, i - 1);
-                w->out.n -= i - base;
-                return base;
-            }
-            if (leans_back(cp) || !inert(&w->f, cp)) return i;
+        while (more && i < to) {
+            if (is_plain((unsigned char)w->s.p[i]))
+                i = copy_plain(w, i, to);
+            else
+                more = copy_other(w, start, &i);
         }
-        memcpy(w->out.p + w->out.n, w->s.p + i, next - i);
-        w->out.n += next - i;
-        i = next;
+        if (i > at) (void)stop_after(w->stop, i - at);
     }
     return i;
 }
@@ -273,6 +281,16 @@ static void tell(walk *w, utf8_piece p) {
     if (!w->pieces) return;
     w->pieces->more = w->pieces->n > w->s.n / UTF8_PIECE_EACH;
     if (!w->pieces->more) vec_push(w->f.a, w->pieces, p);
+}
+
+// Has nothing changed?
+static bool is_same(walk *w) {
+    size_t i = 0, n = w->out.n;
+    for (size_t some; n == w->s.n && i < n; i += some) {
+        some = n - i < STOP_EACH ? n - i : STOP_EACH;
+        if (memcmp(w->out.p + i, w->s.p + i, some) != 0 || stop_after(w->stop, some)) return false;
+    }
+    return i == w->s.n;
 }
 
 static str fold_file(walk *w) {
@@ -288,8 +306,7 @@ static str fold_file(walk *w) {
         tell(w, (utf8_piece){.from = at, .n = i - at, .to = from, .n_to = w->out.n - from});
         (void)stop_after(w->stop, segment_work(i - at, w->out.n - from));
     }
-    str folded = buf_str(&w->out);
-    return str_eq(folded, w->s) ? w->s : folded;
+    return is_same(w) ? w->s : buf_str(&w->out);
 }
 
 str utf8_nfc(arena *a, str s) {

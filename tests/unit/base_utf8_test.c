@@ -561,6 +561,28 @@ static void test_base_utf8__a_long_file_folds_as_a_string_does(void **state) {
     }
 }
 
+static bool count_question(void *ctx) {
+    ++*(size_t *)ctx;
+    return false;
+}
+
+// A file of any script can be stopped while it is folded.
+static void test_base_utf8__folding_a_file_asks_whether_to_stop(void **state) {
+    (void)state;
+    static const char *const texts[] = {"a", "A",  "中", "，", "а", "Я",  "α",    "א",
+                                        "ก", "か", "カ", "한", "é", "😀", "α β ", "ﷺ"};
+    for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
+        arena *a = arena_new();
+        buf b = buf_new(a, SIZE_MAX / 4);
+        while (b.n < 4 * STOP_EACH) buf_add(&b, str_z(texts[k]));
+        size_t questions = 0;
+        stop_sign stop = {.ask = count_question, .ctx = &questions};
+        (void)utf8_fold_pieces(a, buf_str(&b), NULL, &stop);
+        if (questions < 3) fail_msg("%zu questions while folding %s", questions, texts[k]);
+        arena_free(a);
+    }
+}
+
 int main(void) {
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest cases[] = {
@@ -588,6 +610,7 @@ int main(void) {
         CASE(test_base_utf8__no_form_changes_what_folding_copies_unseen),
         CASE(test_base_utf8__a_file_folds_as_a_string_does),
         CASE(test_base_utf8__a_long_file_folds_as_a_string_does),
+        CASE(test_base_utf8__folding_a_file_asks_whether_to_stop),
     };
     return cmocka_run_group_tests_name("base_utf8", cases, NULL, NULL);
 }
