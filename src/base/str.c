@@ -56,9 +56,13 @@ str str_sub(str s, size_t from, size_t to) {
     return s.p ? (str){s.p + from, to - from} : s;
 }
 
+static bool is_blank(char c) {
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 str str_trim(str s) {
-    while (s.n && memchr(" \t\r\n", s.p[0], 4)) s.p++, s.n--;
-    while (s.n && memchr(" \t\r\n", s.p[s.n - 1], 4)) s.n--;
+    while (s.n && is_blank(s.p[0])) s.p++, s.n--;
+    while (s.n && is_blank(s.p[s.n - 1])) s.n--;
     return s;
 }
 

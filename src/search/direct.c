@@ -44,15 +44,20 @@ static void keep_structure(arena *a, corpus_file *f) {
     f->heads = copy(a, f->heads, f->n_heads * sizeof *f->heads);
 }
 
+enum : size_t { LINE_WORK = 64 }; // of a copy, besides its bytes
+
 static dep_status take_lines(void *ctx, const scan_chunk *c, dep_err *err) {
     direct *d = ctx;
     arena *a = crew_arena(d->r.crew, c->worker);
     texts *t = &d->readers[c->worker].texts;
+    stop_sign *stop = crew_stop(d->r.crew, c->worker);
     TRY(rank_take(d->f.ranking, c, err));
     for (size_t i = 0; i < c->n; i++) {
         const line_hit *l = &c->lines[i];
         corpus_file *f = &d->fetched[l->file].file;
-        vec_push(a, t, str_dup(a, corpus_line(f, l->line)));
+        // When it is stopped, no line is shown.
+        bool stopped = stop_after(stop, LINE_WORK + l->len);
+        vec_push(a, t, stopped ? (str){0} : str_dup(a, corpus_line(f, l->line)));
         if (i == 0 || l->file != c->lines[i - 1].file) keep_structure(a, f);
     }
     return DEP_OK;

@@ -11,7 +11,7 @@
 enum { TICK_MS = 50, COARSE_TICK_MS = 2000 };
 enum : size_t { TURN_BYTES = (size_t)256 << 10 }; // after which the memory of texts is used again
 // Of every so many bytes a part is counted: enough to tell rare runs from common ones.
-enum { SAMPLE_EACH = 1024, SAMPLE = 128 };
+enum { SAMPLE_EACH = 1024, SAMPLE = 128, SAMPLE_WORK = 8 };
 
 static void say(const fetcher *x, fetched *f, bool of_text, bool loses, str reason) {
     remark **end = &f->said;
@@ -219,6 +219,7 @@ static void sample(fetcher *x, str folded) {
             x->two[two_bytes(s + i)]++;
             x->three[three_bytes(s + i)]++;
         }
+        if (stop_after(x->stop, SAMPLE * SAMPLE_WORK)) break;
     }
     x->counted += folded.n;
 }

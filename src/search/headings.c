@@ -332,7 +332,7 @@ static void markdown_line(reader *r, markdown *m, const line *l) {
     size_t i = indent_of(s);
     char c = i < s.n ? s.p[i] : 0;
     if ((m->fence || c == '`' || c == '~') && in_fence(m, s)) return;
-    // Before a comment there may be blanks of any kind.
+    // Before a comment there may be a carriage return.
     if ((m->comment || c == '<' || (unsigned char)c < ' ') && in_comment(m, s)) return;
     if (i == s.n) return;
     if (!is_code_indent(s, i) && c == '#') {

@@ -127,7 +127,9 @@ static void rank_section(ranking *r, worker *w, const tally_section *s, const li
                          uint32_t group) {
     if (score_enter_section(&w->x, s) < bar_of(r)) return;
     w->best.n = 0;
-    for (uint32_t i = 0; i < s->n_lines && !stop_after(w->t.stop, LINE_WORK); i++) {
+    for (uint32_t i = 0; i < s->n_lines; i++) {
+        // Each term of a line is looked for among those before it.
+        if (stop_after(w->t.stop, LINE_WORK + (size_t)lines[i].n * lines[i].n)) break;
         candidate c = {.line = &lines[i], .of = w->x.found, .group = group};
         c.score = score_line(&w->x, c.line, false);
         if (c.score < bar_of(r)) continue;

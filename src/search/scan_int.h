@@ -8,8 +8,8 @@ enum {
     SCAN_BUCKETS = 8,
     SCAN_WINDOW = 3,
     SCAN_AHEAD = 80,   // readable bytes that must follow the text: one vector and a window
-    SCAN_AROUND = 128, // and before and behind it, where lines are looked for
-    SCAN_FOUND = 1024, // places that one call of a kernel finds at most, and a vector's worth more
+    SCAN_AROUND = 128, // and before and behind it, where lines and the start of a stem are looked for
+    SCAN_FOUND = 1024, // places that one call of a kernel finds at most, and two vectors' worth more
     SCAN_FOUND_MAX = SCAN_FOUND + 128,
 };
 

@@ -7,7 +7,7 @@ static_assert(SLAB_TAIL >= SCAN_AROUND, "what is read around a text");
 static_assert(SEARCH_TERMS_MAX + TERM_GRAMS_MAX + NEAR_TERMS_MAX * NEAR_WORDS_MAX <= UINT8_MAX,
               "the terms of a line are counted in a byte");
 
-// One line of a processor's cache.
+// What is looked at of a place first.
 typedef struct {
     uint64_t first, mask; // the stem's first bytes, as many as fit in
     uint32_t stem, text;  // bytes of each

@@ -144,6 +144,8 @@ static random_corpus *make_corpus(arena *a, rng *r) {
         c->runs = NEW(a, byte_runs);
         for (size_t i = 0; i < BYTE_RUNS; i++) c->runs->two[i] = (uint8_t)next(r, 200);
         for (size_t i = 0; i < BYTE_RUNS; i++) c->runs->three[i] = (uint8_t)next(r, 200);
+        // So large a corpus that two bytes seem to be enough.
+        if (next(r, 2)) c->runs->bytes = SIZE_MAX / 2;
     }
     c->corpus = (search_corpus){.runs = c->runs, .limits = search_limits_default};
     if (next(r, 6) == 0) c->corpus.limits.lines = next(r, 20);
