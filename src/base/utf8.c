@@ -165,7 +165,17 @@ size_t utf8_floor(str s, size_t at) {
     return lead + n > at ? lead : at;
 }
 
+// A grapheme of its own beside others of these: printable ASCII, ideographs, kana, full-width ASCII.
+static bool is_lone(uint32_t cp) {
+    return (cp >= 0x20 && cp <= 0x7E) || (cp >= 0x4E00 && cp <= 0x9FFF) || (cp >= 0x3041 && cp <= 0x3096) ||
+           (cp >= 0x30A1 && cp <= 0x30FA) || (cp >= 0xFF01 && cp <= 0xFF5E);
+}
+
 bool utf8_breaks(uint32_t before, uint32_t after, int32_t *state) {
+    if (is_lone(before) && is_lone(after)) {
+        *state = 0; // what came before does not matter to what follows
+        return true;
+    }
     if (before == UTF8_BAD) before = UTF8_REPLACEMENT;
     if (after == UTF8_BAD) after = UTF8_REPLACEMENT;
     return utf8proc_grapheme_break_stateful((utf8proc_int32_t)before, (utf8proc_int32_t)after, state);

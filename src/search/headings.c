@@ -544,13 +544,31 @@ static size_t entity(str s, size_t i, char *ret) {
     return 0;
 }
 
+// Characters that stand in a title as they are.
+static size_t title_run(str s, bool html) {
+    size_t n = 0;
+    for (; n < s.n; n++) {
+        char c = s.p[n];
+        if (c == ' ' || c == '\t' || c == '\r' || c == '\n' || (html && (c == '<' || c == '&'))) break;
+    }
+    return n;
+}
+
 str heading_title(arena *a, str raw, bool html) {
     if (!html) raw = without_tail(raw);
     buf b = buf_new(a, 0);
     bool blank = false;
     for (size_t i = 0; i < raw.n && b.n < (size_t)HEADING_CHARS * 16;) {
+        enum : size_t { SOME = 256 }; // of a run at once
+        size_t run = title_run(str_sub(raw, i, i + SOME), html), step = 1;
+        if (run) {
+            if (blank) buf_addc(&b, ' ');
+            blank = false;
+            buf_add(&b, str_sub(raw, i, i + run));
+            i += run;
+            continue;
+        }
         char c = raw.p[i];
-        size_t step = 1;
         if (html && c == '<') {
             size_t close = str_chr(str_sub(raw, i, raw.n), '>');
             i = close == SIZE_MAX ? raw.n : i + close + 1;

@@ -561,6 +561,65 @@ static void test_base_utf8__a_long_file_folds_as_a_string_does(void **state) {
     }
 }
 
+// The first `chars` code points of s, up to the last place where a grapheme ends: by utf8proc alone.
+static size_t cut_by_library(str s, size_t chars) {
+    size_t i = 0, best = 0, count = 0;
+    int32_t state = 0;
+    uint32_t before = 0;
+    while (i < s.n && count <= chars) {
+        size_t at = i;
+        uint32_t cp = utf8_next(s, &i);
+        if (!at || utf8proc_grapheme_break_stateful((int32_t)before, (int32_t)cp, &state)) best = at;
+        before = cp;
+        count++;
+    }
+    return i == s.n && count <= chars ? s.n : best;
+}
+
+static void test_base_utf8__graphemes_end_where_the_library_says(void **state) {
+    (void)state;
+    static const char *const parts[] = {"a",
+                                        "1",
+                                        "#",
+                                        "~",
+                                        "中",
+                                        "か",
+                                        "カ",
+                                        "Ａ",
+                                        "。",
+                                        "\xCC\x81",
+                                        "\xE3\x82\x99",
+                                        "\xE2\x80\x8D",
+                                        "\xEF\xB8\x8F",
+                                        "👩",
+                                        "🏽",
+                                        "🇩",
+                                        "🇪",
+                                        "한",
+                                        "ᄒ",
+                                        "ᅡ",
+                                        "क",
+                                        "्",
+                                        "\r",
+                                        "\n",
+                                        "é",
+                                        "©",
+                                        "\xE2\x83\xA3"};
+    uint64_t x = 88172645463325252u;
+    for (int round = 0; round < 20000; round++) {
+        arena *a = arena_new();
+        buf b = buf_new(a, 0);
+        for (int k = 0; k < 14; k++) {
+            x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+            buf_add(&b, str_z(parts[(x >> 20) % (sizeof parts / sizeof *parts)]));
+        }
+        str text = buf_str(&b);
+        size_t n = 1 + (x >> 40) % 14;
+        if (utf8_cut_chars(text, n).n != cut_by_library(text, n)) fail_msg("%zu characters of %s", n, text.p);
+        arena_free(a);
+    }
+}
+
 static bool count_question(void *ctx) {
     ++*(size_t *)ctx;
     return false;
@@ -598,6 +657,7 @@ int main(void) {
         CASE(test_base_utf8__width_counts_terminal_columns),
         CASE(test_base_utf8__cuts_end_at_grapheme_boundaries),
         CASE(test_base_utf8__cuts_by_characters_end_at_grapheme_boundaries),
+        CASE(test_base_utf8__graphemes_end_where_the_library_says),
         CASE(test_base_utf8__properties_of_sample_code_points),
         CASE(test_base_utf8__the_quick_look_never_passes_what_takes_a_closer_one),
         CASE(test_base_utf8__printable_runs_end_at_the_first_other_byte),
