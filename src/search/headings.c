@@ -258,6 +258,9 @@ static str front_title(str s) {
     return quote && rest.p[rest.n - 1] == quote ? str_sub(rest, 1, rest.n - 1) : rest;
 }
 
+// Blanks before a line's text that are looked at. With more it is code, and marks nothing.
+enum { INDENT_MAX = 4096 };
+
 // Where front matter ends: the text after it; 0 when there is none. Its title is a heading of the top level:
 // many documents have no other one.
 static size_t front_matter(reader *r, uint32_t *index) {
@@ -266,10 +269,10 @@ static size_t front_matter(reader *r, uint32_t *index) {
     line l, titled = {0};
     str title = {0};
     if (!next_line(r, &pos, &n, &l)) return 0;
-    str mark = str_trim(l.s);
+    str mark = l.s.n > INDENT_MAX ? (str){0} : str_trim(l.s);
     if (!str_eq(mark, S("---")) && !str_eq(mark, S("+++"))) return 0;
     while (next_line(r, &pos, &n, &l)) {
-        str end = str_trim(l.s);
+        str end = l.s.n > INDENT_MAX ? (str){0} : str_trim(l.s);
         if (str_eq(end, mark) || (mark.p[0] == '-' && str_eq(end, S("...")))) {
             if (title.n) add(r, 1, titled.index, titled.index, title.p, title.n, false);
             *index = n;
@@ -362,7 +365,9 @@ typedef enum { LINE_TEXT, LINE_BLANK, LINE_MARKED } line_kind;
 static inline line_kind kind_at(str s, size_t pos) {
     static const bool marks[256] = {[0 ... ' '] = true, ['`'] = true, ['~'] = true, ['<'] = true,
                                     ['#'] = true,       ['='] = true, ['-'] = true};
-    while (pos < s.n && (s.p[pos] == ' ' || s.p[pos] == '\t')) pos++;
+    size_t most = s.n - pos > INDENT_MAX ? pos + INDENT_MAX : s.n;
+    while (pos < most && (s.p[pos] == ' ' || s.p[pos] == '\t')) pos++;
+    if (pos == most && pos < s.n) return LINE_TEXT;
     bool cr = pos < s.n && s.p[pos] == '\r';
     pos += cr;
     if (pos >= s.n || s.p[pos] == '\n') return LINE_BLANK;

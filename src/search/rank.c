@@ -153,7 +153,7 @@ static void rank_file(ranking *r, worker *w, const worker *owner, const tally_fi
     bool entered = false;
     for (uint32_t number = in->first_section; number < in->first_section + in->n_sections; number++) {
         const tally_section *s = &owner->t.sections[number];
-        if (stop_after(w->t.stop, PLACE_WORK)) break;
+        if (stop_after(w->t.stop, PLACE_WORK * (1 + (size_t)s->n_cells))) break;
         if (score_section_bound(&w->x, s) < bar_of(r)) continue;
         if (!entered) score_enter_file(&w->x);
         entered = true;
@@ -195,7 +195,7 @@ static void order_files(const ranking *r, worker *w, stop_sign *asks) {
     size_t first[LEVELS + 1] = {0};
     double most = 0;
     for (size_t k = 0; k < w->t.n_in; k++) {
-        if (stop_after(asks, LINE_WORK)) return;
+        if (stop_after(asks, PLACE_WORK * (1 + (size_t)w->t.in[k].n_cells))) return;
         score_bound(&r->s, &w->t, &w->t.in[k]);
         if (w->t.in[k].bound > most) most = w->t.in[k].bound;
     }

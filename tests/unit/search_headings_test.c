@@ -188,6 +188,26 @@ static void test_search_headings__hostile_text_stays_within_bounds(void **state)
 }
 
 // Openings without number, none of which ends: gone through once, not once for each.
+// What is indented by thousands of blanks is code, and marks nothing.
+static void test_search_headings__so_many_blanks_are_looked_at(void **state) {
+    enum { INDENT_MAX = 4096 };
+    arena *a = *state;
+    for (size_t n = INDENT_MAX - 1; n <= INDENT_MAX; n++) {
+        buf b = buf_new(a, 0);
+        buf_fill(&b, ' ', n);
+        buf_add(&b, S("```\n# A\n```\n# B\n"));
+        assert_string_equal(outline(a, "a.md", buf_str(&b).p), n < INDENT_MAX ? "1:B@3" : "1:A@1");
+    }
+    // Front matter's lines may be as long, not longer.
+    for (size_t n = INDENT_MAX; n <= INDENT_MAX + 1; n++) {
+        buf b = buf_new(a, 0);
+        buf_add(&b, S("---"));
+        buf_fill(&b, ' ', n - 3);
+        buf_add(&b, S("\ntitle: T\n---\n"));
+        assert_string_equal(outline(a, "a.md", buf_str(&b).p), n <= INDENT_MAX ? "1:T@1" : "");
+    }
+}
+
 static void test_search_headings__openings_without_an_end_take_no_time(void **state) {
     arena *a = *state;
     enum { SIZE = 4 << 20 };
@@ -218,6 +238,7 @@ int main(void) {
         TEST(a_long_title_is_cut),
         TEST(the_limit_holds_at_n),
         TEST(hostile_text_stays_within_bounds),
+        TEST(so_many_blanks_are_looked_at),
         TEST(openings_without_an_end_take_no_time),
     };
     return cmocka_run_group_tests_name("search_headings", tests, NULL, NULL);
