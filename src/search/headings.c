@@ -261,6 +261,11 @@ static str front_title(str s) {
 // Blanks before a line's text that are looked at. With more it is code, and marks nothing.
 enum { INDENT_MAX = 4096 };
 
+// A line that may enclose front matter; empty: it is too long.
+static str mark_of(const line *l) {
+    return l->s.n > INDENT_MAX ? (str){0} : str_trim(l->s);
+}
+
 // Where front matter ends: the text after it; 0 when there is none. Its title is a heading of the top level:
 // many documents have no other one.
 static size_t front_matter(reader *r, uint32_t *index) {
@@ -269,10 +274,10 @@ static size_t front_matter(reader *r, uint32_t *index) {
     line l, titled = {0};
     str title = {0};
     if (!next_line(r, &pos, &n, &l)) return 0;
-    str mark = l.s.n > INDENT_MAX ? (str){0} : str_trim(l.s);
+    str mark = mark_of(&l);
     if (!str_eq(mark, S("---")) && !str_eq(mark, S("+++"))) return 0;
     while (next_line(r, &pos, &n, &l)) {
-        str end = l.s.n > INDENT_MAX ? (str){0} : str_trim(l.s);
+        str end = mark_of(&l);
         if (str_eq(end, mark) || (mark.p[0] == '-' && str_eq(end, S("...")))) {
             if (title.n) add(r, 1, titled.index, titled.index, title.p, title.n, false);
             *index = n;

@@ -4,7 +4,6 @@
 // a score comes about is score.c's.
 #include "search/rank_int.h"
 #include <deputy/sort.h>
-#include <pthread.h>
 
 enum {
     LEVELS = 64,    // of bounds: files of one level come in any order
@@ -55,8 +54,8 @@ struct ranking {
     size_t n_workers;
     const scan_result *scan;
     scoring s;
-    pthread_mutex_t lock;
-    heap firsts;        // the best line of each section
+    atomic_flag raising; // somebody changes these
+    heap firsts;         // the best line of each section
     _Atomic double bar; // so good at least is the worst line of those that are shown
 };
 
@@ -110,11 +109,11 @@ static void offer(heap *h, candidate c) {
 // A section's best line. With as many sections as hits are wanted, what is worse than the best line of each
 // cannot be among the hits. One that is left out leaves the bar lower, which is right as well: nobody waits.
 static void raise_bar(ranking *r, candidate first) {
-    if (pthread_mutex_trylock(&r->lock) != 0) return;
+    if (atomic_flag_test_and_set_explicit(&r->raising, memory_order_acquire)) return;
     offer(&r->firsts, first);
     if (r->firsts.n == r->firsts.max)
         atomic_store_explicit(&r->bar, r->firsts.p[0].score, memory_order_relaxed);
-    pthread_mutex_unlock(&r->lock);
+    atomic_flag_clear_explicit(&r->raising, memory_order_release);
 }
 
 static double bar_of(ranking *r) {
@@ -241,7 +240,7 @@ static dep_status rank_job(void *ctx, size_t number, size_t i, dep_err *err) {
 ranking *rank_begin(arena *a, crew *crew, const term_list *terms, const selected_file *files) {
     ranking *r = NEW(a, ranking);
     r->a = a;
-    pthread_mutex_init(&r->lock, NULL);
+    r->raising = (atomic_flag)ATOMIC_FLAG_INIT;
     r->crew = crew;
     r->terms = terms;
     r->selected = files;

@@ -465,6 +465,16 @@ static void test_base_utf8__no_form_changes_what_folding_copies_unseen(void **st
     }
 }
 
+// n parts by chance, four of five among the first `few`.
+static str mixture(arena *a, uint64_t *x, const char *const *parts, size_t few, size_t all, int n) {
+    buf b = buf_new(a, SIZE_MAX / 4);
+    for (; n > 0; n--) {
+        *x ^= *x << 13, *x ^= *x >> 7, *x ^= *x << 17;
+        buf_add(&b, str_z(parts[(*x >> 20) % ((*x >> 33) % 5 ? few : all)]));
+    }
+    return buf_str(&b);
+}
+
 static size_t capitals_lowered(str from, str to) {
     size_t same = 0;
     for (size_t i = 0; i < from.n; i++) {
@@ -516,16 +526,9 @@ static void test_base_utf8__a_file_folds_as_a_string_does(void **state) {
     uint64_t x = 88172645463325252u;
     for (int round = 0; round < 3000; round++) {
         arena *a = arena_new();
-        buf b = buf_new(a, SIZE_MAX / 4);
         // Most parts are plain, in some rounds hardly any.
-        for (int k = 0, n = round % 90; k < n; k++) {
-            x ^= x << 13, x ^= x >> 7, x ^= x << 17;
-            size_t few = round % 3 ? 7 : sizeof parts / sizeof *parts;
-            buf_add(
-                &b,
-                str_z(parts[(x >> 33) % 5 ? (x >> 20) % few : (x >> 20) % (sizeof parts / sizeof *parts)]));
-        }
-        str text = buf_str(&b);
+        size_t all = sizeof parts / sizeof *parts;
+        str text = mixture(a, &x, parts, round % 3 ? 7 : all, all, round % 90);
         utf8_pieces pieces = {0};
         str file = utf8_fold_pieces(a, text, &pieces, NULL), want = utf8_fold(a, text);
         check_text(file, want);
@@ -608,12 +611,8 @@ static void test_base_utf8__graphemes_end_where_the_library_says(void **state) {
     uint64_t x = 88172645463325252u;
     for (int round = 0; round < 20000; round++) {
         arena *a = arena_new();
-        buf b = buf_new(a, 0);
-        for (int k = 0; k < 14; k++) {
-            x ^= x << 13, x ^= x >> 7, x ^= x << 17;
-            buf_add(&b, str_z(parts[(x >> 20) % (sizeof parts / sizeof *parts)]));
-        }
-        str text = buf_str(&b);
+        size_t all = sizeof parts / sizeof *parts;
+        str text = mixture(a, &x, parts, all, all, 14);
         size_t n = 1 + (x >> 40) % 14;
         if (utf8_cut_chars(text, n).n != cut_by_library(text, n)) fail_msg("%zu characters of %s", n, text.p);
         arena_free(a);

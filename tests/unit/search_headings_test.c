@@ -187,7 +187,6 @@ static void test_search_headings__hostile_text_stays_within_bounds(void **state)
     }
 }
 
-// Openings without number, none of which ends: gone through once, not once for each.
 // What is indented by thousands of blanks is code, and marks nothing.
 static void test_search_headings__so_many_blanks_are_looked_at(void **state) {
     enum { INDENT_MAX = 4096 };
@@ -208,6 +207,7 @@ static void test_search_headings__so_many_blanks_are_looked_at(void **state) {
     }
 }
 
+// Openings without number, none of which ends: gone through once, not once for each.
 static void test_search_headings__openings_without_an_end_take_no_time(void **state) {
     arena *a = *state;
     enum { SIZE = 4 << 20 };
