@@ -56,7 +56,7 @@ struct ranking {
     scoring s;
     atomic_flag raising; // somebody changes these
     heap firsts;         // the best line of each section
-    _Atomic double bar; // so good at least is the worst line of those that are shown
+    _Atomic double bar;  // so good at least is the worst line of those that are shown
 };
 
 // --- The best ones ---
