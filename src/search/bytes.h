@@ -5,7 +5,7 @@
 #include <string.h>
 
 #if defined(__x86_64__)
-#include <emmintrin.h>
+#include <immintrin.h>
 #endif
 
 enum : size_t { BYTES = 64 };
@@ -24,6 +24,32 @@ static inline uint64_t bytes_equal(const char *p, char c) {
 #endif
     return mask;
 }
+
+#if defined(__x86_64__)
+// For the processors that can more than the program asks for.
+#define BYTES_AVX2 __attribute__((target("avx2")))
+#define BYTES_AVX512 __attribute__((target("avx512f,avx512bw")))
+
+// Which of the sixty-four bytes of two vectors are those of `to`.
+BYTES_AVX2 static inline uint64_t bytes_equal_vectors(__m256i v, __m256i w, __m256i to) {
+    uint32_t low = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(v, to)),
+             high = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(w, to));
+    return (uint64_t)high << 32 | low;
+}
+
+// A compiler that is told of no certain processor loads such a vector in two parts, unless by lddqu.
+BYTES_AVX2 static inline __m256i bytes_load(const char *p) {
+    return _mm256_lddqu_si256((const __m256i *)p);
+}
+
+BYTES_AVX2 static inline uint64_t bytes_equal_avx2(const char *p, char c) {
+    return bytes_equal_vectors(bytes_load(p), bytes_load(p + 32), _mm256_set1_epi8(c));
+}
+
+BYTES_AVX512 static inline uint64_t bytes_equal_avx512(const char *p, char c) {
+    return _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(p), _mm512_set1_epi8(c));
+}
+#endif
 
 // The same of n bytes, less than sixty-four: no more are read. Out of line, because it is seldom needed.
 [[gnu::noinline, maybe_unused]] static uint64_t bytes_equal_tail(const char *p, size_t n, char c) {

@@ -13,6 +13,7 @@ enum {
     GAP_MAX = 128,   // bytes between two files that are run over
     // Where in a stem its window begins at most: so far before a place the text can be read.
     WINDOW_MAX = SCAN_AROUND,
+    THREE = 3, // bytes that are counted as they stand together
 };
 
 // --- Windows ---
@@ -58,11 +59,21 @@ static bool take_pairs(scanner *s, const term_list *terms) {
     return true;
 }
 
-static uint32_t rarest_window(const search_corpus *c, str stem) {
+// As often as the rarest three bytes of it stand in the corpus, or less. 0: there are no figures.
+static int window_times(const search_corpus *c, const char *w, uint32_t window) {
+    int least = c->runs ? UINT8_MAX : 0;
+    for (uint32_t i = 0; c->runs && i + THREE <= window; i++) {
+        int times = c->runs->three[three_bytes((const unsigned char *)w + i)];
+        least = times < least ? times : least;
+    }
+    return least;
+}
+
+static uint32_t rarest_window(const search_corpus *c, str stem, uint32_t window) {
     uint32_t best = 0;
     int least = INT32_MAX;
-    for (uint32_t i = 0; i + SCAN_WINDOW <= stem.n && i <= WINDOW_MAX; i++) {
-        int times = c->runs ? c->runs->three[three_bytes((const unsigned char *)stem.p + i)] : 0;
+    for (uint32_t i = 0; i + window <= stem.n && i <= WINDOW_MAX; i++) {
+        int times = window_times(c, stem.p + i, window);
         // Without figures the end of a word says more than its start.
         if (times < least || (!c->runs && times == least)) {
             least = times;
@@ -83,16 +94,15 @@ static int by_window(const void *a, const void *b) {
 static void admit(scan_tables *t, unsigned bucket, int place, unsigned byte) {
     t->admits[place][byte] |= (uint8_t)(1u << bucket);
     t->low[place][byte & 15] |= (uint8_t)(1u << bucket);
-    t->high[place][byte >> 4] |= (uint8_t)(1u << bucket);
 }
 
 // Terms with like windows share a bucket.
 static void fill_tables(scanner *s, const term_list *terms) {
-    bool pairs = s->tables.pairs = take_pairs(s, terms);
+    bool pairs = s->tables.pairs = s->ops->pairs && take_pairs(s, terms);
     for (size_t i = 0; i < terms->n; i++) {
         str stem = terms->p[i].stem;
         needle *d = &s->needles[i];
-        uint32_t window = pairs ? d->window : rarest_window(s->c, stem);
+        uint32_t window = pairs ? d->window : rarest_window(s->c, stem, s->ops->window);
         const term *t = &terms->p[i];
         *d = (needle){.t = t,
                       .number = (uint16_t)i,

@@ -4,15 +4,6 @@
 #include "search/bytes.h"
 #include "search/scan_int.h"
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-
-#define WIDE __attribute__((target("avx512f,avx512bw")))
-WIDE static inline uint64_t equal_wide(const char *p, char c) {
-    return _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(p), _mm512_set1_epi8(c));
-}
-#endif
-
 // Of 64 bytes: where words stand, where lines end; and what that makes of the lines. The same for each kind
 // of processor.
 #define COUNT_LINES(name, attributes, eq)                                                                    \
@@ -40,5 +31,6 @@ WIDE static inline uint64_t equal_wide(const char *p, char c) {
 
 COUNT_LINES(scan_count_lines, , bytes_equal)
 #if defined(__x86_64__)
-COUNT_LINES(scan_count_lines_wide, WIDE, equal_wide)
+COUNT_LINES(scan_count_lines_avx2, BYTES_AVX2, bytes_equal_avx2)
+COUNT_LINES(scan_count_lines_avx512, BYTES_AVX512, bytes_equal_avx512)
 #endif

@@ -1,12 +1,12 @@
 // scan_int: the two halves of the scanner. A kernel runs over folded text and finds places where a window of
-// up to three bytes of some term stands; what is really there is then looked at. Terms are spread over eight
-// buckets, one bit each: a kernel knows only which bytes a bucket admits at each of the three places.
+// three or four bytes of some term stands; what is really there is then looked at. Terms are spread over
+// eight buckets, one bit each: a kernel knows only which bytes a bucket admits at each place of the window.
 #pragma once
 #include "search/search_int.h"
 
 enum {
     SCAN_BUCKETS = 8,
-    SCAN_WINDOW = 3,
+    SCAN_WINDOW = 4,
     SCAN_AHEAD = 80,   // readable bytes that must follow the text: one vector and a window
     SCAN_AROUND = 128, // and before and behind it, where lines and the start of a stem are looked for
     SCAN_FOUND = 1024, // places that one call of a kernel finds at most, and two vectors' worth more
@@ -15,10 +15,8 @@ enum {
 
 typedef struct {
     uint8_t admits[SCAN_WINDOW][256]; // byte → buckets
-    // The same by halves of a byte. A byte passes when both halves do, which lets more through where a bucket
-    // has several bytes.
-    uint8_t low[SCAN_WINDOW][16], high[SCAN_WINDOW][16];
-    bool pairs; // the third place admits everything, and need not be looked at
+    uint8_t low[SCAN_WINDOW][16];     // the same by the lower halves of bytes: lets more through
+    bool pairs;                       // the third place admits everything, and need not be looked at
 } scan_tables;
 
 typedef struct {
@@ -41,7 +39,7 @@ typedef void scan_bounds(const char *p, size_t from, size_t at, size_t *start, s
 // SCAN_COMMON_MAX bytes at most.
 enum { SCAN_COMMON_MAX = 60 };
 typedef size_t scan_counter(const term_list *terms, const char *p, const char *end);
-extern scan_counter scan_count_lines, scan_count_lines_wide; // the second needs AVX-512
+extern scan_counter scan_count_lines, scan_count_lines_avx2, scan_count_lines_avx512;
 
 typedef enum { SCAN_PLAIN, SCAN_SSSE3, SCAN_AVX2, SCAN_AVX512, SCAN_VARIANTS } scan_variant;
 
@@ -50,6 +48,8 @@ struct scan_ops {
     scan_kernel *kernel;
     scan_bounds *bounds;
     scan_counter *count;
+    uint32_t window; // bytes of it that the kernel looks at
+    bool pairs;      // or only two of them, if these are rare: it is faster then
 };
 
 // NULL: this processor cannot run it.

@@ -1,7 +1,12 @@
 // scan_kernel: finds where a window of some term may stand, a vector of bytes at a time. One variant for each
 // kind of processor, and a plain one for all others; which the processor can run is asked when a scan begins,
 // so the program itself needs no more than x86-64-v2. Knows neither terms nor lines.
+#include "search/bytes.h"
 #include "search/scan_int.h"
+
+// What the plain kernel and the widest look at; the others look at halves of one byte more.
+enum { WINDOW = 3, WINDOW_HALVES = 4 };
+static_assert(WINDOW_HALVES <= SCAN_WINDOW, "a table for each");
 
 static size_t plain(const scan_tables *t, const char *p, size_t from, size_t to, scan_places_found *places) {
     const unsigned char *s = (const unsigned char *)p;
@@ -22,17 +27,17 @@ static void bounds(const char *p, size_t from, size_t at, size_t *start, size_t 
 
 #if defined(__x86_64__)
 #include <cpuid.h>
-#include <immintrin.h>
 
 // What a vector takes for a window is looked up byte by byte, without a branch. Each bit of mask is a byte of
 // p, at base and after it.
-static inline void take(const scan_tables *t, const char *p, size_t base, uint64_t mask,
+static inline void take(const scan_tables *t, const char *p, size_t base, uint64_t mask, int window,
                         scan_places_found *places) {
     const unsigned char *s = (const unsigned char *)p + base;
     size_t n = places->n;
     for (; mask; mask &= mask - 1) {
         unsigned k = (unsigned)__builtin_ctzll(mask);
         uint8_t found = t->admits[0][s[k]] & t->admits[1][s[k + 1]] & t->admits[2][s[k + 2]];
+        if (window > WINDOW) found &= t->admits[WINDOW][s[k + WINDOW]];
         places->at[n] = (uint32_t)(base + k);
         places->buckets[n] = found;
         n += found != 0;
@@ -52,56 +57,52 @@ static inline uint64_t within(uint64_t mask, size_t left) {
     return left < 64 ? mask & (((uint64_t)1 << left) - 1) : mask;
 }
 
-// The halves of each byte are looked up by the shuffle that all of these processors have.
-#define HALVES(v, k)                                                                                         \
-    _mm_and_si128(_mm_shuffle_epi8(low[k], _mm_and_si128(v, half)),                                          \
-                  _mm_shuffle_epi8(high[k], _mm_and_si128(_mm_srli_epi16(v, 4), half)))
+// The lower halves of bytes are looked up by the shuffle that all of these processors have. Halves of four
+// bytes say about as much as two whole bytes, and are had in less time: of UTF-8 and of letters the upper
+// halves say little.
+#define HALF(at, k) _mm_shuffle_epi8(low[k], _mm_and_si128(LOAD((at) + (k)), half))
 #define LOAD(at) _mm_loadu_si128((const __m128i *)(p + (at)))
 
 __attribute__((target("ssse3"))) static size_t with_ssse3(const scan_tables *t, const char *p, size_t from,
                                                           size_t to, scan_places_found *places) {
     const __m128i half = _mm_set1_epi8(15), zero = _mm_setzero_si128();
-    __m128i low[SCAN_WINDOW], high[SCAN_WINDOW];
-    for (int k = 0; k < SCAN_WINDOW; k++) {
-        low[k] = _mm_loadu_si128((const __m128i *)t->low[k]);
-        high[k] = _mm_loadu_si128((const __m128i *)t->high[k]);
-    }
+    __m128i low[WINDOW_HALVES];
+    for (int k = 0; k < WINDOW_HALVES; k++) low[k] = _mm_loadu_si128((const __m128i *)t->low[k]);
     for (; from < to && places->n < SCAN_FOUND; from += 16) {
         fetch_ahead(p + from);
-        __m128i r = _mm_and_si128(HALVES(LOAD(from), 0), HALVES(LOAD(from + 1), 1));
-        r = _mm_and_si128(r, HALVES(LOAD(from + 2), 2));
+        __m128i r = _mm_and_si128(_mm_and_si128(HALF(from, 0), HALF(from, 1)),
+                                  _mm_and_si128(HALF(from, 2), HALF(from, 3)));
         uint64_t mask = 0xFFFF & ~(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(r, zero));
-        take(t, p, from, within(mask, to - from), places);
+        take(t, p, from, within(mask, to - from), WINDOW_HALVES, places);
     }
     return from < to ? from : to;
 }
-#undef HALVES
+#undef HALF
 #undef LOAD
 
-#define HALVES(v, k)                                                                                         \
-    _mm256_and_si256(_mm256_shuffle_epi8(low[k], _mm256_and_si256(v, half)),                                 \
-                     _mm256_shuffle_epi8(high[k], _mm256_and_si256(_mm256_srli_epi16(v, 4), half)))
-#define LOAD(at) _mm256_loadu_si256((const __m256i *)(p + (at)))
+#define HALF(at, k) _mm256_shuffle_epi8(low[k], _mm256_and_si256(bytes_load(p + (at) + (k)), half))
+#define HALF_ALL(at)                                                                                         \
+    _mm256_and_si256(_mm256_and_si256(HALF(at, 0), HALF(at, 1)), _mm256_and_si256(HALF(at, 2), HALF(at, 3)))
 
-__attribute__((target("avx2"))) static size_t with_avx2(const scan_tables *t, const char *p, size_t from,
-                                                        size_t to, scan_places_found *places) {
-    const __m256i half = _mm256_set1_epi8(15), zero = _mm256_setzero_si256();
-    __m256i low[SCAN_WINDOW], high[SCAN_WINDOW];
-    for (int k = 0; k < SCAN_WINDOW; k++) {
+BYTES_AVX2 static size_t with_avx2(const scan_tables *t, const char *p, size_t from, size_t to,
+                                   scan_places_found *places) {
+    const __m256i half = _mm256_set1_epi8(15);
+    __m256i low[WINDOW_HALVES];
+    for (int k = 0; k < WINDOW_HALVES; k++)
         low[k] = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)t->low[k]));
-        high[k] = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)t->high[k]));
-    }
-    for (; from < to && places->n < SCAN_FOUND; from += 32) {
+    for (size_t step; from < to && places->n < SCAN_FOUND; from += step) {
+        size_t left = to - from;
+        step = 64 - (uintptr_t)(p + from) % 64;
         fetch_ahead(p + from);
-        __m256i r = _mm256_and_si256(HALVES(LOAD(from), 0), HALVES(LOAD(from + 1), 1));
-        r = _mm256_and_si256(r, HALVES(LOAD(from + 2), 2));
-        uint64_t mask = (uint32_t)~_mm256_movemask_epi8(_mm256_cmpeq_epi8(r, zero));
-        take(t, p, from, within(mask, to - from), places);
+        __m256i r = HALF_ALL(from), next = HALF_ALL(from + 32), both = _mm256_or_si256(r, next);
+        if (_mm256_testz_si256(both, both)) continue;
+        uint64_t mask = ~bytes_equal_vectors(r, next, _mm256_setzero_si256());
+        take(t, p, from, within(mask, left < step ? left : step), WINDOW_HALVES, places);
     }
     return from < to ? from : to;
 }
-#undef HALVES
-#undef LOAD
+#undef HALF_ALL
+#undef HALF
 
 // One instruction looks six bits of a byte up, and takes half the time of the one that looks seven up. Bytes
 // that differ in the other two are taken for each other: a letter for a digit or a sign. In UTF-8 few such
@@ -116,8 +117,8 @@ __attribute__((target("avx2"))) static size_t with_avx2(const scan_tables *t, co
 // A text is run over two vectors at a time, because most have nothing, and from a multiple of 64 bytes on.
 WIDE static inline size_t wide(const scan_tables *t, const char *p, size_t from, size_t to, bool pairs,
                                scan_places_found *places) {
-    __m512i admitted[SCAN_WINDOW];
-    for (int k = 0; k < SCAN_WINDOW; k++) {
+    __m512i admitted[WINDOW];
+    for (int k = 0; k < WINDOW; k++) {
         const uint8_t *all = t->admits[k];
         __m512i low = _mm512_or_si512(_mm512_loadu_si512(all), _mm512_loadu_si512(all + 64));
         __m512i high = _mm512_or_si512(_mm512_loadu_si512(all + 128), _mm512_loadu_si512(all + 192));
@@ -132,13 +133,13 @@ WIDE static inline size_t wide(const scan_tables *t, const char *p, size_t from,
             fetch_ahead(p + from + 64);
             __m512i r = LOOK_ALL(from), next = LOOK_ALL(from + 64), both = _mm512_or_si512(r, next);
             if (_mm512_test_epi8_mask(both, both) == 0) continue;
-            take(t, p, from, _mm512_test_epi8_mask(r, r), places);
-            take(t, p, from + 64, _mm512_test_epi8_mask(next, next), places);
+            take(t, p, from, _mm512_test_epi8_mask(r, r), WINDOW, places);
+            take(t, p, from + 64, _mm512_test_epi8_mask(next, next), WINDOW, places);
             continue;
         }
         __m512i r = LOOK_ALL(from);
         uint64_t mask = within(_mm512_test_epi8_mask(r, r), left < step ? left : step);
-        take(t, p, from, mask, places);
+        take(t, p, from, mask, WINDOW, places);
     }
     return from < to ? from : to;
 }
@@ -150,33 +151,33 @@ WIDE static size_t with_avx512(const scan_tables *t, const char *p, size_t from,
 #undef LOOK_ALL
 #undef LOOK
 
-WIDE static inline uint64_t feeds(const char *p) {
-    return _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(p), _mm512_set1_epi8('\n'));
-}
-
 // Two vectors before the place, and two from it on, tell most lines: which of the two is no branch.
-WIDE static void bounds_avx512(const char *p, size_t from, size_t at, size_t *start, size_t *end) {
-    (void)from; // there is a line feed before it
-    const char *q = p + at;
-    uint64_t near = feeds(q - 64), far = feeds(q - 128);
-    while (!(near | far)) {
-        q -= 128;
-        near = feeds(q - 64);
-        far = feeds(q - 128);
+#define BOUNDS(name, attributes, equal)                                                                      \
+    attributes static void name(const char *p, size_t from, size_t at, size_t *start, size_t *end) {         \
+        (void)from; /* there is a line feed before it */                                                     \
+        const char *q = p + at;                                                                              \
+        uint64_t near = equal(q - 64, '\n'), far = equal(q - 128, '\n');                                     \
+        while (!(near | far)) {                                                                              \
+            q -= 128;                                                                                        \
+            near = equal(q - 64, '\n');                                                                      \
+            far = equal(q - 128, '\n');                                                                      \
+        }                                                                                                    \
+        q -= near ? 0 : 64;                                                                                  \
+        *start = (size_t)(q - p) - (size_t)__builtin_clzll(near ? near : far);                               \
+        q = p + at;                                                                                          \
+        near = equal(q, '\n');                                                                               \
+        far = equal(q + 64, '\n');                                                                           \
+        while (!(near | far)) {                                                                              \
+            q += 128;                                                                                        \
+            near = equal(q, '\n');                                                                           \
+            far = equal(q + 64, '\n');                                                                       \
+        }                                                                                                    \
+        q += near ? 0 : 64;                                                                                  \
+        *end = (size_t)(q - p) + (size_t)__builtin_ctzll(near ? near : far);                                 \
     }
-    q -= near ? 0 : 64;
-    *start = (size_t)(q - p) - (size_t)__builtin_clzll(near ? near : far);
-    q = p + at;
-    near = feeds(q);
-    far = feeds(q + 64);
-    while (!(near | far)) {
-        q += 128;
-        near = feeds(q);
-        far = feeds(q + 64);
-    }
-    q += near ? 0 : 64;
-    *end = (size_t)(q - p) + (size_t)__builtin_ctzll(near ? near : far);
-}
+
+BOUNDS(bounds_avx2, BYTES_AVX2, bytes_equal_avx2)
+BOUNDS(bounds_avx512, BYTES_AVX512, bytes_equal_avx512)
 
 // What the processor has, and which registers the operating system keeps for us: without the second the first
 // is no use.
@@ -193,13 +194,13 @@ static bool has(scan_variant v) {
 }
 
 static const scan_ops all[SCAN_VARIANTS] = {
-    {plain, bounds, scan_count_lines},
-    {with_ssse3, bounds, scan_count_lines},
-    {with_avx2, bounds, scan_count_lines},
-    {with_avx512, bounds_avx512, scan_count_lines_wide},
+    {plain, bounds, scan_count_lines, WINDOW, false},
+    {with_ssse3, bounds, scan_count_lines, WINDOW_HALVES, false},
+    {with_avx2, bounds_avx2, scan_count_lines_avx2, WINDOW_HALVES, false},
+    {with_avx512, bounds_avx512, scan_count_lines_avx512, WINDOW, true},
 };
 #else
-static const scan_ops all[SCAN_VARIANTS] = {{plain, bounds, scan_count_lines}};
+static const scan_ops all[SCAN_VARIANTS] = {{plain, bounds, scan_count_lines, WINDOW, false}};
 
 static bool has(scan_variant v) {
     (void)v;
