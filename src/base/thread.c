@@ -2,6 +2,7 @@
 #include <deputy/thread.h>
 #include <sched.h>
 #include <signal.h>
+#include <unistd.h>
 
 // The run-time support of each sanitizer wants much memory of each thread, part of it on the thread's stack.
 #if defined(__has_feature)
@@ -21,6 +22,14 @@ static size_t with_sanitizer(size_t stack) {
 #else
     return stack;
 #endif
+}
+
+size_t thread_processors(void) {
+    cpu_set_t mine;
+    if (sched_getaffinity(0, sizeof mine, &mine) == 0) return (size_t)CPU_COUNT(&mine);
+    // More of them than the set has room for.
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 1 ? (size_t)online : 1;
 }
 
 bool thread_others(cpu_set_t *ret) {

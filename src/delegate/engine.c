@@ -4,7 +4,6 @@
 #include <deputy/thread.h>
 #include <sys/resource.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { WORKER_STACK = 512 * 1024, WAIT_LOOK_MS = 100 };
 
@@ -489,8 +488,7 @@ dep_status engine_open(arena *a, workspace *w, const engine_sink *sink, engine *
         .dir = w->root, .getenv = w->getenv, .clock = w->clock, .bodies = w->bodies, .searches = w->searches};
     if (sink) e->sink = *sink;
     e->cap = (size_t)w->config.limits.running;
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    e->processors = processors > 1 ? (size_t)processors : 1;
+    e->processors = thread_processors();
     TRY(workspace_stamp(w, err)); // reads the switches, with a connection that is closed next
     TRY(open_store(a, e, w, err));
     e->net = model_net_new(a, w->clock);

@@ -15,7 +15,6 @@
 #include <deputy/thread.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 enum {
     CHECK_MS = 10000, // every file is looked at when that was longer ago
@@ -90,8 +89,7 @@ search_cache *search_cache_new_with(arena *a, size_t max_bytes, size_t max_entri
     search_cache *c = calloc(1, sizeof *c);
     watcher *w = c ? watch_new() : NULL;
     pool *p = w ? pool_new(SEARCH_POOL_BYTES) : NULL;
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    hands *h = p ? hands_new(processors > 1 ? (size_t)processors - 1 : 0) : NULL;
+    hands *h = p ? hands_new(thread_processors() - 1) : NULL;
     if (!h) {
         watch_free(w);
         pool_free(p);

@@ -4,7 +4,6 @@
 #include <deputy/thread.h>
 #include <stdatomic.h>
 #include <time.h>
-#include <unistd.h>
 
 enum {
     ASK_MS = 4, // between two questions whether to stop while others still work
@@ -141,10 +140,9 @@ static bool ask_worker(void *ctx) {
     return crew_stops(w->c, w->number);
 }
 
-// Whoever keeps hands has asked how many processors there are: that is read from a file.
 static size_t most_workers(const hands *h) {
-    long processors = h ? (long)hands_most(h) + 1 : sysconf(_SC_NPROCESSORS_ONLN);
-    return processors < 1 ? 1 : processors > CREW_MOST ? CREW_MOST : (size_t)processors;
+    size_t processors = h ? hands_most(h) + 1 : thread_processors();
+    return processors > CREW_MOST ? CREW_MOST : processors;
 }
 
 crew *crew_new(arena *a, hands *h, pool *p, size_t most, stop_sign *asks) {

@@ -98,7 +98,7 @@ static void admit(scan_tables *t, unsigned bucket, int place, unsigned byte) {
 
 // Terms with like windows share a bucket.
 static void fill_tables(scanner *s, const term_list *terms) {
-    bool pairs = s->tables.pairs = s->ops->pairs && take_pairs(s, terms);
+    bool pairs = s->tables.pairs = terms->n <= s->ops->pairs && take_pairs(s, terms);
     for (size_t i = 0; i < terms->n; i++) {
         str stem = terms->p[i].stem;
         needle *d = &s->needles[i];
@@ -121,6 +121,9 @@ static void fill_tables(scanner *s, const term_list *terms) {
         s->first[b + 1] = (uint16_t)(terms->n * (b + 1) / SCAN_BUCKETS);
         for (size_t i = s->first[b]; i < s->first[b + 1]; i++) {
             str stem = s->needles[i].t->stem;
+            if (pairs && terms->n <= SCAN_PAIRS) {
+                memcpy(s->tables.pair[s->tables.n_pairs++], stem.p + s->needles[i].window, 2);
+            }
             for (int k = 0; k < SCAN_WINDOW; k++) {
                 size_t at = s->needles[i].window + (size_t)k;
                 if (at < stem.n && (k < 2 || !pairs)) {

@@ -7,6 +7,7 @@
 enum {
     SCAN_BUCKETS = 8,
     SCAN_WINDOW = 4,
+    SCAN_PAIRS = 2,
     SCAN_AHEAD = 80,   // readable bytes that must follow the text: one vector and a window
     SCAN_AROUND = 128, // and before and behind it, where lines and the start of a stem are looked for
     SCAN_FOUND = 1024, // places that one call of a kernel finds at most, and two vectors' worth more
@@ -16,7 +17,9 @@ enum {
 typedef struct {
     uint8_t admits[SCAN_WINDOW][256]; // byte → buckets
     uint8_t low[SCAN_WINDOW][16];     // the same by the lower halves of bytes: lets more through
-    bool pairs;                       // the third place admits everything, and need not be looked at
+    bool pairs;                       // what is behind the second place admits everything: no need to look
+    // Up to so many pairs are compared faster than looked up; 0: there are more.
+    uint8_t pair[SCAN_PAIRS][2], n_pairs;
 } scan_tables;
 
 typedef struct {
@@ -49,7 +52,7 @@ struct scan_ops {
     scan_bounds *bounds;
     scan_counter *count;
     uint32_t window; // bytes of it that the kernel looks at
-    bool pairs;      // or only two of them, if these are rare: it is faster then
+    size_t pairs;    // terms for which it rather looks at two, if these are rare
 };
 
 // NULL: this processor cannot run it.

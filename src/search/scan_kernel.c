@@ -83,24 +83,43 @@ __attribute__((target("ssse3"))) static size_t with_ssse3(const scan_tables *t, 
 #define HALF(at, k) _mm256_shuffle_epi8(low[k], _mm256_and_si256(bytes_load(p + (at) + (k)), half))
 #define HALF_ALL(at)                                                                                         \
     _mm256_and_si256(_mm256_and_si256(HALF(at, 0), HALF(at, 1)), _mm256_and_si256(HALF(at, 2), HALF(at, 3)))
+#define PAIR(at, k)                                                                                          \
+    _mm256_and_si256(_mm256_cmpeq_epi8(bytes_load(p + (at)), pair[k][0]),                                    \
+                     _mm256_cmpeq_epi8(bytes_load(p + (at) + 1), pair[k][1]))
+#define PAIR_ALL(at) (pairs > 1 ? _mm256_or_si256(PAIR(at, 0), PAIR(at, 1)) : PAIR(at, 0))
 
-BYTES_AVX2 static size_t with_avx2(const scan_tables *t, const char *p, size_t from, size_t to,
-                                   scan_places_found *places) {
+BYTES_AVX2 static inline size_t half_wide(const scan_tables *t, const char *p, size_t from, size_t to,
+                                          unsigned pairs, scan_places_found *places) {
     const __m256i half = _mm256_set1_epi8(15);
-    __m256i low[WINDOW_HALVES];
+    __m256i low[WINDOW_HALVES], pair[SCAN_PAIRS][2];
     for (int k = 0; k < WINDOW_HALVES; k++)
         low[k] = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)t->low[k]));
-    for (size_t step; from < to && places->n < SCAN_FOUND; from += step) {
-        size_t left = to - from;
-        step = 64 - (uintptr_t)(p + from) % 64;
+    for (int k = 0; k < SCAN_PAIRS; k++) {
+        pair[k][0] = _mm256_set1_epi8((char)t->pair[k][0]);
+        pair[k][1] = _mm256_set1_epi8((char)t->pair[k][1]);
+    }
+    // From a multiple of 64 bytes on.
+    for (size_t step = 64 - (uintptr_t)(p + from) % 64; from < to && places->n < SCAN_FOUND;
+         from += step, step = 64) {
         fetch_ahead(p + from);
-        __m256i r = HALF_ALL(from), next = HALF_ALL(from + 32), both = _mm256_or_si256(r, next);
+        __m256i r = pairs ? PAIR_ALL(from) : HALF_ALL(from),
+                next = pairs ? PAIR_ALL(from + 32) : HALF_ALL(from + 32), both = _mm256_or_si256(r, next);
         if (_mm256_testz_si256(both, both)) continue;
+        size_t left = to - from;
         uint64_t mask = ~bytes_equal_vectors(r, next, _mm256_setzero_si256());
         take(t, p, from, within(mask, left < step ? left : step), WINDOW_HALVES, places);
     }
     return from < to ? from : to;
 }
+
+BYTES_AVX2 static size_t with_avx2(const scan_tables *t, const char *p, size_t from, size_t to,
+                                   scan_places_found *places) {
+    return t->n_pairs == 1   ? half_wide(t, p, from, to, 1, places)
+           : t->n_pairs == 2 ? half_wide(t, p, from, to, 2, places)
+                             : half_wide(t, p, from, to, 0, places);
+}
+#undef PAIR_ALL
+#undef PAIR
 #undef HALF_ALL
 #undef HALF
 
@@ -194,13 +213,13 @@ static bool has(scan_variant v) {
 }
 
 static const scan_ops all[SCAN_VARIANTS] = {
-    {plain, bounds, scan_count_lines, WINDOW, false},
-    {with_ssse3, bounds, scan_count_lines, WINDOW_HALVES, false},
-    {with_avx2, bounds_avx2, scan_count_lines_avx2, WINDOW_HALVES, false},
-    {with_avx512, bounds_avx512, scan_count_lines_avx512, WINDOW, true},
+    {plain, bounds, scan_count_lines, WINDOW, 0},
+    {with_ssse3, bounds, scan_count_lines, WINDOW_HALVES, 0},
+    {with_avx2, bounds_avx2, scan_count_lines_avx2, WINDOW_HALVES, SCAN_PAIRS},
+    {with_avx512, bounds_avx512, scan_count_lines_avx512, WINDOW, SIZE_MAX},
 };
 #else
-static const scan_ops all[SCAN_VARIANTS] = {{plain, bounds, scan_count_lines, WINDOW, false}};
+static const scan_ops all[SCAN_VARIANTS] = {{plain, bounds, scan_count_lines, WINDOW, 0}};
 
 static bool has(scan_variant v) {
     (void)v;

@@ -46,6 +46,20 @@ static void test_base_thread__it_has_the_stack_that_it_needs(void **state) {
     assert_int_not_equal(thread_start(&t, (size_t)-1 / 2, look, &s), 0);
 }
 
+static void test_base_thread__only_processors_that_it_may_run_on_are_counted(void **state) {
+    (void)state;
+    cpu_set_t all, one;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    assert_int_equal(thread_processors(), CPU_COUNT(&all));
+    CPU_ZERO(&one);
+    for (int i = 0; i < CPU_SETSIZE && !CPU_COUNT(&one); i++) {
+        if (CPU_ISSET(i, &all)) CPU_SET(i, &one);
+    }
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    assert_int_equal(thread_processors(), 1);
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+}
+
 static void *where(void *ctx) {
     *(int *)ctx = sched_getcpu();
     return ctx;
@@ -91,6 +105,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_base_thread__it_gets_no_signals_and_the_caller_keeps_its_own),
         cmocka_unit_test(test_base_thread__it_has_the_stack_that_it_needs),
+        cmocka_unit_test(test_base_thread__only_processors_that_it_may_run_on_are_counted),
         cmocka_unit_test(test_base_thread__beside_the_caller_is_on_another_processor),
         cmocka_unit_test(test_base_thread__a_wait_ends_when_its_time_is_over),
     };
