@@ -22,15 +22,14 @@ void tally_begin(tally *t, arena *a, pool *p, const term_list *terms, const sele
     t->terms = terms;
     t->files = files;
     t->n_cells = t->n_sections = t->n_in = 0;
-    t->section.has = t->file.has = (tally_set){0};
+    t->section = t->file = (tally_sums){0};
     t->found_in = NEW_N(a, uint32_t, terms->asked);
     if (!again) arena_defer(a, give_back, t);
 }
 
 static inline void add(tally_sums *s, uint16_t term, uint32_t body, uint32_t heads) {
-    bool more = set_has(&s->has, term);
-    s->body[term] = more ? worth_sum(s->body[term], body) : body;
-    s->heads[term] = more ? worth_sum(s->heads[term], heads) : heads;
+    s->body[term] = worth_sum(s->body[term], body);
+    s->heads[term] = worth_sum(s->heads[term], heads);
     set_add(&s->has, term);
 }
 
@@ -38,8 +37,10 @@ static inline void add(tally_sums *s, uint16_t term, uint32_t body, uint32_t hea
 static uint32_t store(tally *t, tally_sums *s) {
     uint32_t first = (uint32_t)t->n_cells;
     uint16_t term;
-    for (; set_take(&s->has, &term); t->n_cells++)
+    for (; set_take(&s->has, &term); t->n_cells++) {
         t->cells[t->n_cells] = (tally_cell){s->body[term], s->heads[term], term};
+        s->body[term] = s->heads[term] = 0;
+    }
     return first;
 }
 
