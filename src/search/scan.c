@@ -110,7 +110,8 @@ static void fill_tables(scanner *s, const term_list *terms) {
                       .stem = (uint32_t)t->stem.n,
                       .text = (uint32_t)t->text.n,
                       .word = t->kind == TERM_WORD,
-                      .near = t->near};
+                      .near = t->near,
+                      .counts = t->kind == TERM_WORD && !t->near};
         size_t n = stem.n < sizeof d->first ? stem.n : sizeof d->first;
         memcpy(&d->first, stem.p, n);
         memset(&d->mask, 0xFF, n);
@@ -144,11 +145,23 @@ static bool make_room(found_lines *f, size_t hits) {
            pool_grow(f->pool, (void **)&f->hits, &f->cap_hits, f->n_hits + hits, f->n_hits, sizeof *f->hits);
 }
 
-// Is there room for one line more? Without, it is counted like those over the limit.
-static inline bool has_room(scanner *s) {
+static size_t smaller(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+// How many lines more there is room for. None: they are counted like those over the limit.
+[[gnu::noinline]] static size_t look_for_room(scanner *s) {
     found_lines *f = &s->found;
-    if (f->n_lines >= s->limit || f->n_lines - s->first_of_file >= s->most_lines) return false;
-    return (f->n_lines < f->cap_lines && f->cap_hits - f->n_hits >= s->n_terms) || make_room(f, s->n_terms);
+    size_t allowed = smaller(s->limit - f->n_lines, s->most_lines - (f->n_lines - s->first_of_file));
+    if (allowed == 0 || !make_room(f, s->n_terms)) return 0;
+    return smaller(allowed, smaller(f->cap_lines - f->n_lines, (f->cap_hits - f->n_hits) / s->n_terms));
+}
+
+static inline bool has_room(scanner *s) {
+    if (s->room == 0) s->room = look_for_room(s);
+    if (s->room == 0) return false;
+    s->room--;
+    return true;
 }
 
 static inline void begin_line(scanner *s, bool room, uint32_t line, uint32_t end) {
@@ -164,8 +177,6 @@ static inline void begin_line(scanner *s, bool room, uint32_t line, uint32_t end
     s->serial++;
     s->n_hits = 0;
     s->exact = false;
-    s->sorted = true;
-    s->last = 0;
 }
 
 static void sort_by_term(term_hit *hits, size_t n) {
@@ -180,14 +191,16 @@ static void sort_by_term(term_hit *hits, size_t n) {
 // The line at hand is done.
 static inline void end_line(scanner *s) {
     if (!s->n_hits) return;
-    s->chunk.matched += s->exact;
-    s->chunk.expanded += !s->exact;
+    if (s->exact)
+        s->chunk.matched++;
+    else
+        s->chunk.expanded++;
     if (s->hits == s->spare) {
         s->chunk.unranked++;
         s->n_hits = 0;
         return;
     }
-    if (!s->sorted) sort_by_term(s->hits, s->n_hits);
+    if (s->n_hits > 1) sort_by_term(s->hits, s->n_hits);
     found_lines *f = &s->found;
     uint32_t len = s->line_end - 1 - s->line;
     f->lines[f->n_lines++] = (line_hit){.file = (uint32_t)s->file,
@@ -246,23 +259,29 @@ static inline uint32_t worth_here(const needle *d, str s, size_t at, bool exact)
     return occurrence_worth(d->t, s, at, exact);
 }
 
+// The line at hand is one more that has the word.
+[[gnu::noinline]] static void count_line(scanner *s, needle *d, uint32_t worth) {
+    term_lines *of = &s->lines_of[d->number];
+    if (d->word_in == s->serial) return;
+    if (worth >= WORTH_FORM) {
+        d->word_in = s->serial;
+        of->start -= d->start_in == s->serial;
+        d->counts = ++of->word < NEAR_BELOW;
+    } else if (worth == WORTH_START && d->start_in != s->serial) {
+        d->start_in = s->serial;
+        of->start++;
+    }
+}
+
 // Counts an occurrence in the line at hand.
 static inline void count(scanner *s, needle *d, uint32_t at, uint32_t worth) {
-    term_lines *of = &s->lines_of[d->number];
-    bool word = worth >= WORTH_FORM, start = worth == WORTH_START;
+    if (d->counts) count_line(s, d, worth);
     if (d->serial == s->serial) {
         term_hit *hit = &s->hits[d->index];
-        of->word += word & !hit->word;
-        of->start += (start & !hit->word & !hit->start) - (uint32_t)(word & !hit->word & hit->start);
-        hit_count(hit, worth);
+        hit->worth = worth_sum(hit->worth, worth);
         return;
     }
-    s->hits[s->n_hits] =
-        (term_hit){.term = d->number, .word = word, .start = start, .worth = worth, .at = at - s->line};
-    of->word += word;
-    of->start += start;
-    if (d->number < s->last) s->sorted = false;
-    s->last = d->number;
+    s->hits[s->n_hits] = (term_hit){.term = d->number, .worth = worth, .at = at - s->line};
     d->serial = s->serial;
     d->index = s->n_hits++;
 }

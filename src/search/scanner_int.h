@@ -14,9 +14,11 @@ typedef struct {
     uint16_t window;      // where in the stem the window begins
     uint16_t number;
     bool word, near;
-    uint32_t serial;   // of the last line that has it
-    uint32_t index;    // of its hit there
-    const char *ahead; // what begins before this has been counted
+    bool counts;                // in how many lines it stands
+    uint32_t word_in, start_in; // serials of the last lines that were counted
+    uint32_t serial;            // of the last line that has it
+    uint32_t index;             // of its hit there
+    const char *ahead;          // what begins before this has been counted
     const term *t;
 } needle;
 
@@ -60,9 +62,10 @@ typedef struct {
     uint32_t serial;
     term_hit *hits; // in found, or `spare` when there is no room
     term_hit *spare;
-    term_lines *lines_of;  // by term
-    uint16_t n_hits, last; // last: term of the last hit
-    bool exact, sorted, common;
+    term_lines *lines_of; // by term
+    uint32_t n_hits;
+    uint32_t room; // lines that there is room for in any case
+    bool exact, common;
 } scanner;
 
 // like: another scanner of the same terms, or one with nothing but what they have in common. What the scanner

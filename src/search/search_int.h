@@ -454,18 +454,12 @@ enum {
 
 typedef struct {
     uint16_t term;
-    bool word, start; // it has one that is a word or another form of it; one at the start of a longer word
-    uint32_t worth;   // of all occurrences
-    uint32_t at;      // the first one, in the folded line
+    uint32_t worth; // of all occurrences
+    uint32_t at;    // the first one, in the folded line
 } term_hit;
 
 static inline uint32_t worth_sum(uint32_t a, uint32_t b) {
     return a + b < a ? UINT32_MAX : a + b;
-}
-static inline void hit_count(term_hit *h, uint32_t worth) {
-    h->worth = worth_sum(h->worth, worth);
-    h->word |= worth >= WORTH_FORM;
-    h->start |= worth == WORTH_START;
 }
 
 enum { LINE_LEN_MAX = UINT16_MAX };
@@ -494,8 +488,8 @@ typedef struct {
     size_t n_paths;
 } scan_chunk;
 
-// On how many lines a term stands as a word, or another form of it; and on how many only longer words begin
-// with it.
+// On how many lines a word of the query stands as such, or as another form; and on how many only longer words
+// begin with it. A worker that has found NEAR_BELOW of the first counts no further, nor what is no word.
 typedef struct {
     uint32_t word, start;
 } term_lines;

@@ -5,8 +5,10 @@
 
 // The occurrences of one term in the line of f that begins at `from` and ends at `to`. exact: one is the
 // whole term.
-static term_hit count_in_line(const term *t, uint16_t number, str s, size_t from, size_t to, bool *exact) {
+static term_hit count_in_line(const term *t, uint16_t number, str s, size_t from, size_t to, bool *exact,
+                              term_lines *lines) {
     term_hit hit = {.term = number};
+    bool word = false, start = false;
     for (size_t at = from; to - at >= t->stem.n;) {
         const char *p = memmem(s.p + at, to - at, t->stem.p, t->stem.n);
         if (!p) break;
@@ -15,13 +17,17 @@ static term_hit count_in_line(const term *t, uint16_t number, str s, size_t from
         uint32_t worth = occurrence_worth(t, s, at, whole);
         if (worth) {
             if (!hit.worth) hit.at = (uint32_t)(at - from);
-            hit_count(&hit, worth);
+            hit.worth = worth_sum(hit.worth, worth);
+            word = word || worth >= WORTH_FORM;
+            start = start || worth == WORTH_START;
             *exact = *exact || (whole && !t->near);
         }
         // A stem may overlap itself, and the whole term begin within what was only a stem.
         at += whole ? t->text.n : 1;
         if (at > to) break;
     }
+    lines->word += word;
+    lines->start += start && !word;
     return hit;
 }
 
@@ -30,7 +36,7 @@ static void look_at_line(arena *a, const term_list *terms, str s, uint32_t file,
     bool keep = ret->lines.n < limit, exact = false;
     line_hit l = {.file = file, .line = (uint32_t)from, .first = (uint32_t)ret->hits.n};
     for (size_t t = 0; t < terms->n; t++) {
-        term_hit hit = count_in_line(&terms->p[t], (uint16_t)t, s, from, to, &exact);
+        term_hit hit = count_in_line(&terms->p[t], (uint16_t)t, s, from, to, &exact, &ret->lines_of[t]);
         if (!hit.worth) continue;
         l.n++;
         if (keep) vec_push(a, &ret->hits, hit);
@@ -50,7 +56,7 @@ static void look_at_line(arena *a, const term_list *terms, str s, uint32_t file,
 
 void scan_naive(arena *a, const term_list *terms, const selected_file *files, size_t n,
                 const search_corpus *c, naive_result *ret) {
-    *ret = (naive_result){0};
+    *ret = (naive_result){.lines_of = NEW_N(a, term_lines, terms->n)};
     for (size_t i = 0; i < n; i++) {
         str s = files[i].file->folded;
         for (size_t from = 0; from < s.n;) {

@@ -5,6 +5,7 @@
 typedef struct {
     VEC(line_hit) lines; // by file and line
     VEC(term_hit) hits;
+    term_lines *lines_of; // by term, all of them
     size_t files, bytes, matched, expanded, unranked;
 } naive_result;
 
