@@ -24,13 +24,15 @@ void corpus_drop(corpus_data *d) {
     slabs_drop(&d->slabs);
     slab_drop(d->tail);
     free(d->files);
+    free(d->all);
     free(d->tracks);
     names_drop(d->names);
     free(d);
 }
 
 size_t corpus_size(const corpus_data *d) {
-    size_t n = arena_used(d->names->a) + d->n_files * sizeof *d->files + d->n_tracks * sizeof *d->tracks;
+    size_t n = arena_used(d->names->a) + d->n_files * (sizeof *d->files + sizeof *d->all) +
+               d->n_tracks * sizeof *d->tracks;
     for (size_t i = 0; i < d->slabs.n; i++) n += slab_size(d->slabs.p[i]);
     return n;
 }
@@ -142,6 +144,15 @@ static void seal(const loader *l, corpus_data *d) {
     d->tail = slab_take(of->p[of->n - 1]);
 }
 
+static bool select_all(corpus_data *d) {
+    d->all = malloc((d->n_files + 1) * sizeof *d->all);
+    for (size_t i = 0; d->all && i < d->n_files; i++) {
+        d->all[i] = (selected_file){.file = &d->files[i], .name = d->files[i].names};
+        selection_add(&d->sums, &d->files[i]);
+    }
+    return d->all != NULL;
+}
+
 static dep_status no_memory(corpus_data *d, dep_err *err) {
     corpus_drop(d);
     return err_set(err, DEP_ERR_NOMEM, "out of memory");
@@ -196,7 +207,7 @@ static dep_status finish(loader *l, corpus_names *names, corpus_data **ret, dep_
     for (size_t i = 1; i < d->n_tracks && sorted; i++)
         sorted = by_track(&d->tracks[i - 1], &d->tracks[i]) < 0;
     if (!sorted) qsort(d->tracks, d->n_tracks, sizeof *d->tracks, by_track);
-    if (!take_slabs(d)) return no_memory(d, err);
+    if (!take_slabs(d) || !select_all(d)) return no_memory(d, err);
     seal(l, d);
     atomic_fetch_add_explicit(&names->refs, 1, memory_order_relaxed);
     d->names = names;
@@ -385,7 +396,7 @@ static dep_status replace(loader *l, const corpus_data *old, const corpus_track 
     t->path = path;
     t->file = track->file;
     d->cost = d->cost - was + l->cost;
-    if (!take_slabs(d)) return no_memory(d, err);
+    if (!take_slabs(d) || !select_all(d)) return no_memory(d, err);
     seal(l, d);
     *ret = d;
     return DEP_OK;
@@ -462,6 +473,8 @@ dep_status search_open_with(const search_space *space, const search_limits *limi
                          .sources = d->sources,
                          .n_sources = d->n_sources,
                          .files = d->files,
+                         .all = d->all,
+                         .sums = d->sums,
                          .n_files = d->n_files,
                          .n_candidates = d->n_tracks,
                          .cuts = d->cuts,

@@ -22,7 +22,8 @@ typedef struct {
     search_corpus c; // what is known of it while it is read: the limits
     reader *readers;
     near_search *near;
-    // By the number of the candidate. r.files: those that the filter admits.
+    // By the number of the candidate. files: those that the filter admits.
+    selected_file *files;
     fetched *fetched;
     file_name *names;
     arena *pass;    // of one reading of all
@@ -90,7 +91,7 @@ static dep_status take_files(void *ctx, size_t worker, size_t from, size_t to, d
         if (all[i].state == FETCH_TEXT && run_admits(&d->r, d->names[i].path)) {
             all[i].file.names = &d->names[i];
             all[i].file.n_names = 1; // several: the answer is not taken from here
-            d->r.files[i] = (selected_file){&all[i].file, &d->names[i]};
+            d->files[i] = (selected_file){&all[i].file, &d->names[i]};
             continue;
         }
         TRY(scan_some(d, worker, first, i, err));
@@ -110,7 +111,7 @@ static dep_status begin(void *ctx, const candidate *candidates, fetched *all, si
     d->names = NEW_N(a, file_name, n);
     for (size_t i = 0; i < n; i++)
         d->names[i] = (file_name){.source = candidates[i].sources.p[0], .path = candidates[i].path};
-    d->r.files = NEW_N(a, selected_file, n);
+    d->r.files = d->files = NEW_N(a, selected_file, n);
     d->r.n_files = n;
     d->c.n_candidates = n;
     d->f.ranking = rank_begin(a, d->r.crew, &d->f.terms, d->r.files);
@@ -179,7 +180,7 @@ static bool put_in_place(const direct *d, const corpus_data *now) {
         const corpus_file *f = &now->files[is->file - 1];
         if (l->line >= f->folded.n || corpus_line_start(f, 0, l->line) != l->line) return false;
         if (!str_eq(corpus_line(f, l->line), d->f.ranked[i].text)) return false;
-        d->r.files[l->file] = (selected_file){f, name};
+        d->files[l->file] = (selected_file){f, name};
     }
     return true;
 }

@@ -45,22 +45,34 @@ static int by_name(const void *a, const void *b) {
     return name_order(*((const selected_file *)a)->name, *((const selected_file *)b)->name);
 }
 
-static void select_files(run *r) {
-    r->files = NEW_N(r->scratch, selected_file, r->c->n_files);
+// Those that the filters admit, by source and path of the name that they are found under.
+static void filter_files(run *r) {
+    selected_file *files = NEW_N(r->scratch, selected_file, r->c->n_files);
     for (size_t i = 0; i < r->c->n_files; i++) {
         const corpus_file *f = &r->c->files[i];
         if (stop_after(r->asks, STOP_ITEM)) break;
         for (uint32_t k = 0; k < f->n_names; k++) {
             if (!passes(r, f->names[k].source, f->names[k].path)) continue;
-            r->files[r->n_files++] = (selected_file){.file = f, .name = &f->names[k]};
+            files[r->n_files++] = (selected_file){.file = f, .name = &f->names[k]};
             selection_add(&r->sums, f);
             break;
         }
     }
     // The name that passed may be another than the one the corpus is sorted by.
     bool sorted = true;
-    for (size_t i = 0; i < r->n_files && sorted; i++) sorted = r->files[i].name == r->files[i].file->names;
-    if (!sorted) qsort(r->files, r->n_files, sizeof *r->files, by_name);
+    for (size_t i = 0; i < r->n_files && sorted; i++) sorted = files[i].name == files[i].file->names;
+    if (!sorted) qsort(files, r->n_files, sizeof *files, by_name);
+    r->files = files;
+}
+
+static void select_files(run *r) {
+    if (r->path || r->source != SEARCH_NO_SOURCE) {
+        filter_files(r);
+        return;
+    }
+    r->files = r->c->all;
+    r->n_files = r->c->n_files;
+    r->sums = r->c->sums;
 }
 
 // --- Hits ---

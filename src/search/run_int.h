@@ -10,7 +10,7 @@ typedef struct {
     stop_sign *asks;
     uint32_t source; // SEARCH_NO_SOURCE: all
     glob_pat *path;  // NULL: all
-    selected_file *files;
+    const selected_file *files;
     size_t n_files;
     selection_sums sums; // of files[]
     bool cut_query;

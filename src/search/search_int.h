@@ -246,6 +246,27 @@ typedef struct {
     ino_t ino;
 } linked_dir;
 
+typedef struct {
+    const corpus_file *file;
+    const file_name *name; // the one that passed the filters
+} selected_file;
+
+// Of all selected files.
+typedef struct {
+    size_t files, bytes, lines, sections;
+    uint64_t chain_bytes;
+    uint32_t most_heads; // of one file
+} selection_sums;
+
+static inline void selection_add(selection_sums *s, const corpus_file *f) {
+    s->files++;
+    s->bytes += f->folded.n;
+    s->lines += f->n_lines;
+    s->sections += f->n_heads + 1;
+    s->chain_bytes += f->chain_bytes;
+    if (f->n_heads > s->most_heads) s->most_heads = f->n_heads;
+}
+
 // The names of a corpus, shared by its versions.
 typedef struct {
     atomic_uint refs;
@@ -260,6 +281,8 @@ typedef struct {
     size_t n_sources;
     corpus_file *files; // of malloc; by source and path of their first name
     size_t n_files;
+    selected_file *all; // of malloc; each file under its first name
+    selection_sums sums;
     corpus_track *tracks; // of malloc; by path
     size_t n_tracks;
     size_t n_unwatched; // of them: linked, or with several names
@@ -284,6 +307,8 @@ struct search_corpus {
     const str *sources; // names
     size_t n_sources;
     const corpus_file *files;
+    const selected_file *all; // for who asks about all of them
+    selection_sums sums;
     size_t n_files;
     size_t n_candidates; // files that the walk found
     cut_items cuts;
@@ -423,27 +448,6 @@ bool term_same_word(const term *t, str word);
 bool term_is_stop_word(str word);
 
 // --- Scan. ---
-typedef struct {
-    const corpus_file *file;
-    const file_name *name; // the one that passed the filters
-} selected_file;
-
-// Of all selected files.
-typedef struct {
-    size_t files, bytes, lines, sections;
-    uint64_t chain_bytes;
-    uint32_t most_heads; // of one file
-} selection_sums;
-
-static inline void selection_add(selection_sums *s, const corpus_file *f) {
-    s->files++;
-    s->bytes += f->folded.n;
-    s->lines += f->n_lines;
-    s->sections += f->n_heads + 1;
-    s->chain_bytes += f->chain_bytes;
-    if (f->n_heads > s->most_heads) s->most_heads = f->n_heads;
-}
-
 // What an occurrence counts, in hundredths; tests/bench/RANKING.md has what it was tried against.
 enum {
     WORTH_WHOLE = 100, // a word (grams, phrases: all)
