@@ -163,6 +163,13 @@ static void test_delegate_engine__over_the_cap_they_queue_in_order(void **state)
     assert_int_equal(now.n, N);
     assert_int_equal(now.p[1].status, DELEG_RUNNING);
     assert_int_equal(now.p[2].status, DELEG_QUEUED);
+    // One is let go while the other waits: the one that begins is the one that came first. Of two that begin
+    // together either may be the first at the gate.
+    for (int i = 2; i < N; i++) {
+        allow(r, i - 1);
+        until_at_turn(r, i + 1);
+        assert_string_equal(r->gate.order[i], str_cz(r->f->a, ids[i]));
+    }
     allow(r, 1000);
     wait_all(r, ids, N);
     assert_true(r->gate.most <= 2);
@@ -172,16 +179,6 @@ static void test_delegate_engine__over_the_cap_they_queue_in_order(void **state)
         assert_int_equal(row.status, DELEG_COMPLETED);
         assert_true(row.started_ms > 0);
         has(row.report, "docs/manual.md:3");
-    }
-    // Two at a time, but the next one to begin is always the one that came first.
-    for (int i = 2; i < N; i++) {
-        bool early = false;
-        for (int k = 0; k <= i; k++) early = early || str_eq(str_z(r->gate.order[k]), ids[i]);
-        for (int k = i + 1; k < N && !early; k++) {
-            int at = k;
-            assert_true(at - i <= 1);
-            early = str_eq(str_z(r->gate.order[k]), ids[i]);
-        }
     }
     engine_close(r->e);
 }
