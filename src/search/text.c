@@ -259,9 +259,14 @@ static size_t patches_before(const corpus_file *f, size_t original) {
 
 static void copy_back(const corpus_file *f, char *to, size_t folded, size_t n) {
     memcpy(to, f->folded.p + folded, n);
-    if (!f->capitals) return;
-    for (size_t i = 0; i < n; i++)
-        if (f->capitals[(folded + i) / 8] >> ((folded + i) % 8) & 1) to[i] = (char)(to[i] - 'a' + 'A');
+    // Eight bytes at a time; of most none is a capital.
+    for (size_t i = 0, step; f->capitals && i < n; i += step) {
+        size_t bit = (folded + i) % 8;
+        unsigned bits = (unsigned)f->capitals[(folded + i) / 8] >> bit;
+        step = 8 - bit < n - i ? 8 - bit : n - i;
+        for (bits &= (1u << step) - 1; bits; bits &= bits - 1)
+            to[i + (size_t)__builtin_ctz(bits)] += 'A' - 'a';
+    }
 }
 
 str corpus_text(arena *a, const corpus_file *f, size_t from, size_t to) {
