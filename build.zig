@@ -324,6 +324,7 @@ const suites = [_][]const u8{
     "search_crew",
     "search_direct",
     "search_headings",
+    "search_load",
     "search_near",
     "search_rank",
     "search_run",

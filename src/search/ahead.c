@@ -6,11 +6,13 @@
 enum {
     AHEAD_SHARE = 8, // a part of each share of the budget that the loader itself spends
     FULL_SHARE = 64, // so small a part of the rest is not looked at
+    BATCHES = 4,     // at least, for each thread
 };
 enum : size_t { SHOW_BYTES = (size_t)256 << 10 }; // of texts that are shown to a taker at once
 
 typedef struct {
     loader *l;
+    size_t some;          // candidates that are taken at once
     size_t most;          // bytes of each source
     atomic_size_t next;   // candidate
     atomic_size_t *spent; // by source
@@ -47,8 +49,8 @@ static bool take_more(reading *r) {
     size_t n = all->l->candidates.n;
     if (r->from < r->to) return true;
     if (atomic_load(&all->next) >= n) return false;
-    r->from = atomic_fetch_add(&all->next, FETCH_FILES);
-    r->to = r->from + FETCH_FILES < n ? r->from + FETCH_FILES : n;
+    r->from = atomic_fetch_add(&all->next, all->some);
+    r->to = r->from + all->some < n ? r->from + all->some : n;
     return r->from < r->to;
 }
 
@@ -128,9 +130,13 @@ static dep_status job(void *ctx, size_t worker, size_t i, dep_err *err) {
 }
 
 dep_status load_ahead(loader *l, dep_err *err) {
-    size_t batches = (l->candidates.n + FETCH_FILES - 1) / FETCH_FILES, workers = crew_size(l->crew);
+    size_t n = l->candidates.n, workers = crew_size(l->crew);
+    if (l->threads < workers) workers = l->threads ? l->threads : 1;
+    // Few large ones are shared as well.
+    size_t some = n / (workers * BATCHES);
+    some = some < 1 ? 1 : some > FETCH_FILES ? FETCH_FILES : some;
     size_t share = l->left / l->space->n_sources;
-    ahead all = {.l = l, .most = share - share / AHEAD_SHARE};
+    ahead all = {.l = l, .some = some, .most = share - share / AHEAD_SHARE};
     all.spent = NEW_N(l->scratch, atomic_size_t, l->space->n_sources);
-    return crew_run(l->crew, batches < workers ? batches : workers, job, &all, err);
+    return crew_run(l->crew, workers < n ? workers : n, job, &all, err);
 }

@@ -4,6 +4,7 @@
 // former version holds of a file that looks the same is taken over without opening it. Most files have been
 // read ahead, on several threads; which of them count, and what is said of them, is decided here, in order.
 #include "search/load_int.h"
+#include <deputy/file.h>
 #include <deputy/sort.h>
 #include <deputy/sys.h>
 #include <stdlib.h>
@@ -110,8 +111,28 @@ static const corpus_track *known(const loader *l, const candidate *cand) {
 
 // --- Beginning ---
 
-enum : size_t { POOL_BYTES = (size_t)16 << 20 };
-enum { THREAD_FILES = 64 }; // are worth a thread
+enum : size_t {
+    POOL_BYTES = (size_t)64 << 20,
+    // Worth a thread: so many bytes, or so many files, which are hardly smaller.
+    THREAD_BYTES = (size_t)1 << 20,
+    THREAD_FILES = 64,
+    SAMPLED = 8, // files whose size is asked for, when there are few
+};
+
+size_t load_threads(const loader *l) {
+    size_t n = l->candidates.n, by_number = n / THREAD_FILES, bytes = 0, step = n / SAMPLED + 1;
+    if (by_number >= CREW_MOST || n < 2) return by_number;
+    for (size_t i = 0; i < n; i += step) {
+        const candidate *cand = &l->candidates.p[i];
+        struct stat st;
+        // A link is left out: it is judged before anything is done about it.
+        if (file_stat_at(l->space->root, cand->path, FILE_NO_LINKS, &st, NULL) != DEP_OK) continue;
+        file_sig sig = sig_of(&st);
+        bytes += step * fetch_size(&l->rules, &sig);
+    }
+    size_t by_size = bytes / THREAD_BYTES;
+    return by_size > by_number ? by_size : by_number;
+}
 
 static void end(void *p) {
     loader *l = p;
@@ -132,7 +153,8 @@ dep_status loader_begin(loader *l, crew *crew, dep_err *err) {
                              .now_ms = sys_clock_real()->now_ms(sys_clock_real()->ctx),
                              .bare = l->taker,
                              .judging = &l->judging};
-    l->crew = crew ? crew : crew_new(l->scratch, NULL, NULL, l->candidates.n / THREAD_FILES, &l->stop);
+    l->threads = load_threads(l);
+    l->crew = crew ? crew : crew_new(l->scratch, NULL, NULL, l->threads, &l->stop);
     size_t n = crew_size(l->crew);
     l->fetchers = NEW_N(l->scratch, fetcher, n);
     pthread_mutex_init(&l->judging, NULL);
