@@ -52,6 +52,7 @@ static const str asking[] = {
 // Against a word of a script with blanks: a run of n characters has n - 1 pairs and about n / 2 words.
 static const double PAIR = 0.5;
 static const double PAIR_ALONE = 0.75; // a run of one or two characters, which is a word more often
+static const double SIGNED = 0.5;      // "c++", which in manuals of that language stands everywhere
 
 typedef struct {
     arena *a;
@@ -250,6 +251,16 @@ static void add_run(parser *p, str run) {
 
 // --- Splitting ---
 
+// Signs that belong to the word before them: "c++", "c#", "vc++". By itself a letter would stand on every
+// other line. n: bytes of the word, which ends at `at`.
+static size_t signs_after(str s, size_t n, size_t at) {
+    if (n > 2 || s.p[at - 1] < 'a' || s.p[at - 1] > 'z') return 0;
+    str rest = str_sub(s, at, s.n);
+    if (str_starts(rest, S("++"))) return 2;
+    size_t next = 1;
+    return str_starts(rest, S("#")) && (rest.n == 1 || !is_alnum(utf8_next(rest, &next)));
+}
+
 // Words and runs of a folded text.
 static void split(parser *p, str s) {
     size_t from = 0;
@@ -265,6 +276,8 @@ static void split(parser *p, str s) {
             str word = str_sub(s, from, at);
             if (cjk)
                 add_run(p, word);
+            else if (signs_after(s, word.n, at))
+                add(p, TERM_WORD, str_sub(s, from, at + signs_after(s, word.n, at)), SIGNED);
             else
                 add_word(p, word,
                          str_ends(str_sub(s, 0, from), S("'")) || str_ends(str_sub(s, 0, from), S("’")));

@@ -54,7 +54,7 @@ static void test_search_terms__words_are_folded_and_split_at_signs(void **state)
         {"  Refund\tPolicy\n", "refund|policy"},
         {"AUTO_INCREMENT", "auto|increment"},
         {"fs.readFile()", "fs|readfile"},
-        {"C2702 C++ 7.5", "c2702|c|7|5"},
+        {"C2702 7.5", "c2702|7|5"},
         {"refund Refund REFUND", "refund"},
         {"Straße ﬁn Ｆｕｌｌ", "strasse|fin|full"},
         {"cafe\u0301 café", "café"},
@@ -62,6 +62,20 @@ static void test_search_terms__words_are_folded_and_split_at_signs(void **state)
         {"Οδός οδοσ", "οδόσ|οδοσ"},
         {"naïve Ёлка", "naïve|ёлка"},
         {"हिन्दी शब्द", "हिन्दी|शब्द"},
+    };
+    CHECK(*state, cases);
+}
+
+static void test_search_terms__the_signs_of_a_language_belong_to_its_name(void **state) {
+    static const parse_case cases[] = {
+        {"C++ project", "c++|project"},
+        {"C#, F# and VC++17", "c#|f#|vc++|17"},
+        {"C++++", "c++"},
+        {"i++", "i++"},
+        {"C and C+ in C", "c"},
+        {"Ｃ＃", "c#"},
+        {"notepad++ bash#", "notepad|bash"},
+        {"page#section C#5 4# 2++", "page|section|c|5|4|2"},
     };
     CHECK(*state, cases);
 }
@@ -286,6 +300,7 @@ static void test_search_terms__hostile_queries_give_valid_terms(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(words_are_folded_and_split_at_signs),
+        TEST(the_signs_of_a_language_belong_to_its_name),
         TEST(quotes_make_one_term),
         TEST(stop_words_count_when_nothing_else_is_there),
         TEST(runs_without_blanks_become_pairs),
