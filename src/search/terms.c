@@ -91,6 +91,10 @@ static bool is_alnum(uint32_t cp) {
     return utf8_is_letter(cp) || utf8_is_decimal(cp) || utf8_is_mark(cp) || cp == 0x3007;
 }
 
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
 static bool is_blank(uint32_t cp) {
     return cp == ' ' || (cp >= '\t' && cp <= '\r') || cp == 0x85 || cp == 0x2028 || cp == 0x2029;
 }
@@ -261,6 +265,11 @@ static size_t signs_after(str s, size_t n, size_t at) {
     return str_starts(rest, S("#")) && (rest.n == 1 || !is_alnum(utf8_next(rest, &next)));
 }
 
+// Between two digits: "3.0", "v8.5.7".
+static bool is_decimal_point(str s, size_t at) {
+    return s.p[at] == '.' && at && is_digit(s.p[at - 1]) && at + 1 < s.n && is_digit(s.p[at + 1]);
+}
+
 // Words and runs of a folded text.
 static void split(parser *p, str s) {
     size_t from = 0;
@@ -269,7 +278,7 @@ static void split(parser *p, str s) {
         size_t at = i;
         uint32_t cp = at < s.n ? utf8_next(s, &i) : ' ';
         if (at == s.n) i++;
-        bool alnum = is_alnum(cp);
+        bool alnum = is_alnum(cp) || (in_word && !cjk && at < s.n && is_decimal_point(s, at));
         // A mark belongs to what it stands on.
         bool is_cjk = alnum && (utf8_is_mark(cp) && in_word ? cjk : utf8_is_cjk(cp));
         if (in_word && (!alnum || is_cjk != cjk)) {

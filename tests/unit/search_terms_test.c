@@ -54,7 +54,7 @@ static void test_search_terms__words_are_folded_and_split_at_signs(void **state)
         {"  Refund\tPolicy\n", "refund|policy"},
         {"AUTO_INCREMENT", "auto|increment"},
         {"fs.readFile()", "fs|readfile"},
-        {"C2702 7.5", "c2702|7|5"},
+        {"C2702 (7)", "c2702|7"},
         {"refund Refund REFUND", "refund"},
         {"Straße ﬁn Ｆｕｌｌ", "strasse|fin|full"},
         {"cafe\u0301 café", "café"},
@@ -76,6 +76,17 @@ static void test_search_terms__the_signs_of_a_language_belong_to_its_name(void *
         {"Ｃ＃", "c#"},
         {"notepad++ bash#", "notepad|bash"},
         {"page#section C#5 4# 2++", "page|section|c|5|4|2"},
+    };
+    CHECK(*state, cases);
+}
+
+static void test_search_terms__numbers_keep_their_points(void **state) {
+    static const parse_case cases[] = {
+        {"Windows 3.0 on 7.5.", "windows|3.0|7.5"},
+        {"v8.5.7...9 .5 6. 7..8", "v8.5.7|9|5|6|7|8"},
+        {"127.0.0.1:80", "127.0.0.1|80"},
+        {"a1.2b x.1 2.y", "a1.2b|x|1|2|y"},
+        {"版本7.5的", "版本|7.5"},
     };
     CHECK(*state, cases);
 }
@@ -301,6 +312,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(words_are_folded_and_split_at_signs),
         TEST(the_signs_of_a_language_belong_to_its_name),
+        TEST(numbers_keep_their_points),
         TEST(quotes_make_one_term),
         TEST(stop_words_count_when_nothing_else_is_there),
         TEST(runs_without_blanks_become_pairs),
