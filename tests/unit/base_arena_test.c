@@ -118,7 +118,7 @@ static dep_status outer(arena *a, bool *after, dep_err *err) {
 static void test_base_arena__out_of_memory_returns_from_the_nearest_catch(void **state) {
     (void)state;
     budget b = {.left = 6};
-    arena_source src = {budget_alloc, budget_free, &b};
+    arena_source src = {budget_alloc, budget_free, &b, NULL};
     arena *a = arena_new_from(&src, true);
     dep_err err = {0};
     bool after = false;

@@ -405,7 +405,7 @@ static void test_base_json__without_memory_it_says_so_and_leaks_nothing(void **s
     size_t n = 1;
     for (; st != DEP_OK && n < 1000; n++) {
         meagre m = {n};
-        arena *a = arena_new_from(&(arena_source){meagre_alloc, meagre_free, &m}, true);
+        arena *a = arena_new_from(&(arena_source){meagre_alloc, meagre_free, &m, NULL}, true);
         if (!a) continue;
         dep_err err;
         st = parse_caught(a, text, &err);

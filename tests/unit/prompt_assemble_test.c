@@ -440,7 +440,7 @@ static void fail_free(void *ctx, void *p) {
 // allocations.
 static size_t run_failing(str text, const host *h, size_t fail_at) {
     failing f = {.fail_at = fail_at};
-    arena_source src = {fail_alloc, fail_free, &f};
+    arena_source src = {fail_alloc, fail_free, &f, NULL};
     arena *a = arena_new_from(&src, true);
     if (!a) return f.n;
     dep_err err;

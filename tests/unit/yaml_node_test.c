@@ -330,7 +330,7 @@ static const char bad[] = "a: 1\na: !t 2\nb: *no\n? [x]\n: \x01\nc: \u2028\nd: e
 // Parses and edits with room for n allocations; returns the status.
 static dep_status with_budget(size_t n, const char *text, bool edit) {
     budget left = {.left = n};
-    arena_source src = {scarce_alloc, scarce_free, &left};
+    arena_source src = {scarce_alloc, scarce_free, &left, NULL};
     arena *a = arena_new_from(&src, true);
     if (!a) return DEP_ERR_NOMEM;
     diags d = diags_new(a);
