@@ -4,9 +4,9 @@
 // alone and are counted from 1.
 //
 // A line matches when its folded text (utf8_fold) contains a term of the query: a phrase in double quotes, a
-// word, or, where a script has no blanks, a pair of characters. Stop words count only when a query has
-// nothing else; signs likewise. Lines with another form of a word are found too, and for a word that hardly
-// any line has, lines with words that are one edit away from it.
+// word ("3.0", "C++" and "C#" are words), or, where a script has no blanks, a pair of characters. Stop words
+// count only when a query has nothing else; signs likewise. Lines with another form of a word are found too,
+// and for a word that hardly any line has, lines with words that are one edit away from it.
 #pragma once
 #include <deputy/arena.h>
 #include <deputy/buf.h>

@@ -10,11 +10,12 @@ static bool is_word_char(uint32_t cp) {
 }
 
 static bool word_goes_on(str s, size_t at) {
-    return at < s.n && is_word_char(utf8_next(s, &at));
+    return term_has_point(s, at) || (at < s.n && is_word_char(utf8_next(s, &at)));
 }
 
 static bool word_came_before(str s, size_t at) {
     if (at == 0) return false;
+    if (term_has_point(s, at - 1)) return true;
     size_t i = utf8_floor(s, at - 1);
     return is_word_char(utf8_next(s, &i));
 }

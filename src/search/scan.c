@@ -244,11 +244,11 @@ static inline bool is_exact(const needle *d, const char *p, size_t left) {
     return left >= d->text && memcmp(p + d->stem, d->t->text.p + d->stem, d->text - d->stem) == 0;
 }
 
-// occurrence_worth, which has the last word: of what is no word, and of a word with ASCII at both sides, it
-// needs no call.
+// occurrence_worth, which has the last word: of what is no word, and of a word with ASCII at both sides that
+// is no point, it needs no call.
 static inline uint32_t worth_here(const needle *d, str s, size_t at, bool exact) {
     static const uint8_t kinds[256] = {
-        ['0' ... '9'] = 1, ['A' ... 'Z'] = 1, ['a' ... 'z'] = 1, [0x80 ... 0xFF] = 2};
+        ['0' ... '9'] = 1, ['A' ... 'Z'] = 1, ['a' ... 'z'] = 1, ['.'] = 2, [0x80 ... 0xFF] = 2};
     if (!d->word) return WORTH_WHOLE;
     if (exact) {
         // Before the text, and behind the last byte of a file, there is a line feed.

@@ -418,7 +418,7 @@ enum {
 };
 
 typedef enum {
-    TERM_WORD, // letters and digits of a script with blanks
+    TERM_WORD, // letters and digits of a script with blanks; points between digits; "c++", "c#"
     TERM_GRAM, // one or two characters of a run written without blanks
     TERM_TEXT, // a phrase in quotes, or signs where a query has nothing else
 } term_kind;
@@ -446,6 +446,8 @@ void terms_parse(arena *a, str query, term_list *ret);
 // Is what stands at word[stem.n] up to the word's end an ending of the same word?
 bool term_same_word(const term *t, str word);
 bool term_is_stop_word(str word);
+// Is there a point between two digits, which is a part of a word: "3.0", "v8.5.7"?
+bool term_has_point(str s, size_t at);
 
 // --- Scan. ---
 // What an occurrence counts, in hundredths; tests/bench/RANKING.md has what it was tried against.

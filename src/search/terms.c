@@ -91,10 +91,6 @@ static bool is_alnum(uint32_t cp) {
     return utf8_is_letter(cp) || utf8_is_decimal(cp) || utf8_is_mark(cp) || cp == 0x3007;
 }
 
-static bool is_digit(char c) {
-    return c >= '0' && c <= '9';
-}
-
 static bool is_blank(uint32_t cp) {
     return cp == ' ' || (cp >= '\t' && cp <= '\r') || cp == 0x85 || cp == 0x2028 || cp == 0x2029;
 }
@@ -183,6 +179,14 @@ bool term_same_word(const term *t, str word) {
            is_one_of(str_sub(rest, 1, rest.n), endings_of_words, VERBAL);
 }
 
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+bool term_has_point(str s, size_t at) {
+    return at && at + 1 < s.n && s.p[at] == '.' && is_digit(s.p[at - 1]) && is_digit(s.p[at + 1]);
+}
+
 bool term_is_stop_word(str word) {
     return HAS(stop_words, word);
 }
@@ -261,13 +265,11 @@ static size_t signs_after(str s, size_t n, size_t at) {
     if (n > 2 || s.p[at - 1] < 'a' || s.p[at - 1] > 'z') return 0;
     str rest = str_sub(s, at, s.n);
     if (str_starts(rest, S("++"))) return 2;
+    if (n > 1 || !str_starts(rest, S("#"))) return 0;
+    // Not "a#b", which is a place in a page; but a script without blanks goes on at once.
     size_t next = 1;
-    return str_starts(rest, S("#")) && (rest.n == 1 || !is_alnum(utf8_next(rest, &next)));
-}
-
-// Between two digits: "3.0", "v8.5.7".
-static bool is_decimal_point(str s, size_t at) {
-    return s.p[at] == '.' && at && is_digit(s.p[at - 1]) && at + 1 < s.n && is_digit(s.p[at + 1]);
+    uint32_t cp = rest.n > 1 ? utf8_next(rest, &next) : ' ';
+    return !is_alnum(cp) || utf8_is_cjk(cp);
 }
 
 // Words and runs of a folded text.
@@ -278,15 +280,16 @@ static void split(parser *p, str s) {
         size_t at = i;
         uint32_t cp = at < s.n ? utf8_next(s, &i) : ' ';
         if (at == s.n) i++;
-        bool alnum = is_alnum(cp) || (in_word && !cjk && at < s.n && is_decimal_point(s, at));
+        bool alnum = is_alnum(cp) || (in_word && !cjk && term_has_point(s, at));
         // A mark belongs to what it stands on.
         bool is_cjk = alnum && (utf8_is_mark(cp) && in_word ? cjk : utf8_is_cjk(cp));
         if (in_word && (!alnum || is_cjk != cjk)) {
             str word = str_sub(s, from, at);
+            size_t signs = cjk ? 0 : signs_after(s, word.n, at);
             if (cjk)
                 add_run(p, word);
-            else if (signs_after(s, word.n, at))
-                add(p, TERM_WORD, str_sub(s, from, at + signs_after(s, word.n, at)), SIGNED);
+            else if (signs)
+                add(p, TERM_WORD, str_sub(s, from, at + signs), SIGNED);
             else
                 add_word(p, word,
                          str_ends(str_sub(s, 0, from), S("'")) || str_ends(str_sub(s, 0, from), S("’")));

@@ -74,6 +74,24 @@ static void test_search_rank__a_whole_word_beats_a_part(void **state) {
     assert_text(r.hits.p[0].path, "b.txt");
 }
 
+static void test_search_rank__a_number_is_no_part_of_another_one(void **state) {
+    dir_fixture *f = *state;
+    temp_write(f->path, "a.txt", S("from 8.5.7 on\n"));
+    temp_write(f->path, "b.txt", S("from 5.7.1 on\n"));
+    temp_write(f->path, "c.txt", S("since 5.7. On\n"));
+    assert_order(f, "5.7", "c.txt:1 b.txt:1 a.txt:1");
+    assert_order(f, "5", "b.txt:1 c.txt:1 a.txt:1");
+}
+
+static void test_search_rank__names_of_languages_keep_their_signs(void **state) {
+    dir_fixture *f = *state;
+    temp_write(f->path, "a.txt", S("music in c\n"));
+    temp_write(f->path, "b.txt", S("written in C#\n"));
+    temp_write(f->path, "c.txt", S("written in C++17\n"));
+    assert_order(f, "c#", "b.txt:1");
+    assert_order(f, "C++", "c.txt:1");
+}
+
 static void test_search_rank__headings_speak_for_what_is_below(void **state) {
     dir_fixture *f = *state;
     add_filler(f);
@@ -273,6 +291,8 @@ int main(void) {
         TEST(all_words_once_beat_one_word_often),
         TEST(rare_words_beat_common_ones),
         TEST(a_whole_word_beats_a_part),
+        TEST(a_number_is_no_part_of_another_one),
+        TEST(names_of_languages_keep_their_signs),
         TEST(headings_speak_for_what_is_below),
         TEST(headings_further_up_count),
         TEST(the_rest_of_the_file_counts_a_little),

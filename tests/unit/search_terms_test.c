@@ -74,6 +74,9 @@ static void test_search_terms__the_signs_of_a_language_belong_to_its_name(void *
         {"i++", "i++"},
         {"C and C+ in C", "c"},
         {"Ｃ＃", "c#"},
+        {"C#编程 如何用C#连", "c#|编程|如何|何用|连"},
+        {"C#で書く", "c#|で書|書く"},
+        {"ID# of order", "id|order"},
         {"notepad++ bash#", "notepad|bash"},
         {"page#section C#5 4# 2++", "page|section|c|5|4|2"},
     };
