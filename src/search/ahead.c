@@ -131,7 +131,6 @@ static dep_status job(void *ctx, size_t worker, size_t i, dep_err *err) {
 
 dep_status load_ahead(loader *l, dep_err *err) {
     size_t n = l->candidates.n, workers = crew_size(l->crew);
-    if (l->threads < workers) workers = l->threads ? l->threads : 1;
     // Few large ones are shared as well.
     size_t some = n / (workers * BATCHES);
     some = some < 1 ? 1 : some > FETCH_FILES ? FETCH_FILES : some;

@@ -109,6 +109,17 @@ static const corpus_track *known(const loader *l, const candidate *cand) {
     return t;
 }
 
+static bool stop_asked(loader *l) {
+    return stop_after(&l->stop, STOP_EACH / 64);
+}
+
+static void recognize(loader *l) {
+    for (vec_each(candidate, cand, &l->candidates)) {
+        if (stop_asked(l)) return;
+        cand->known = known(l, cand);
+    }
+}
+
 // --- Beginning ---
 
 enum : size_t {
@@ -117,20 +128,29 @@ enum : size_t {
     THREAD_BYTES = (size_t)1 << 20,
     THREAD_FILES = 64,
     SAMPLED = 8, // files whose size is asked for, when there are few
+    // Each of them may hold a large file several times over.
+    LARGE_THREADS = 4,
 };
 
+// 0: not known.
+static size_t size_by_name(const loader *l, const candidate *cand) {
+    struct stat st;
+    if (cand->sig.ino) return fetch_size(&l->rules, &cand->sig);
+    // A link is left out: it is judged before anything is done about it.
+    if (file_stat_at(l->space->root, cand->path, FILE_NO_LINKS, &st, NULL) != DEP_OK) return 0;
+    file_sig sig = sig_of(&st);
+    return fetch_size(&l->rules, &sig);
+}
+
 size_t load_threads(const loader *l) {
-    size_t n = l->candidates.n, by_number = n / THREAD_FILES, bytes = 0, step = n / SAMPLED + 1;
-    if (by_number >= CREW_MOST || n < 2) return by_number;
-    for (size_t i = 0; i < n; i += step) {
-        const candidate *cand = &l->candidates.p[i];
-        struct stat st;
-        // A link is left out: it is judged before anything is done about it.
-        if (file_stat_at(l->space->root, cand->path, FILE_NO_LINKS, &st, NULL) != DEP_OK) continue;
-        file_sig sig = sig_of(&st);
-        bytes += step * fetch_size(&l->rules, &sig);
+    size_t n = 0, bytes = 0;
+    for (vec_each(const candidate, cand, &l->candidates)) n += !cand->known;
+    size_t by_number = n / THREAD_FILES, step = n / SAMPLED + 1, at = 0;
+    if (by_number >= LARGE_THREADS || n < 2) return by_number;
+    for (vec_each(const candidate, cand, &l->candidates)) {
+        if (!cand->known && at++ % step == 0) bytes += step * size_by_name(l, cand);
     }
-    size_t by_size = bytes / THREAD_BYTES;
+    size_t by_size = bytes / THREAD_BYTES < LARGE_THREADS ? bytes / THREAD_BYTES : LARGE_THREADS;
     return by_size > by_number ? by_size : by_number;
 }
 
@@ -153,8 +173,8 @@ dep_status loader_begin(loader *l, crew *crew, dep_err *err) {
                              .now_ms = sys_clock_real()->now_ms(sys_clock_real()->ctx),
                              .bare = l->taker,
                              .judging = &l->judging};
-    l->threads = load_threads(l);
-    l->crew = crew ? crew : crew_new(l->scratch, NULL, NULL, l->threads, &l->stop);
+    if (l->old) recognize(l);
+    l->crew = crew ? crew : crew_new(l->scratch, NULL, NULL, load_threads(l), &l->stop);
     size_t n = crew_size(l->crew);
     l->fetchers = NEW_N(l->scratch, fetcher, n);
     pthread_mutex_init(&l->judging, NULL);
@@ -307,17 +327,6 @@ dep_status loader_load(loader *l, size_t i, bool whole, bool *fits, dep_err *err
 
 // --- All ---
 
-static bool stop_asked(loader *l) {
-    return stop_after(&l->stop, STOP_EACH / 64);
-}
-
-static void recognize(loader *l) {
-    for (vec_each(candidate, cand, &l->candidates)) {
-        if (stop_asked(l)) return;
-        cand->known = known(l, cand);
-    }
-}
-
 // Each source first gets an equal share of the budget, so that a large one does not starve those after it;
 // what the shares leave goes to the files that did not fit, in order. What was read before it was stopped is
 // taken in even then, unless that is so much that it takes its time.
@@ -344,7 +353,6 @@ dep_status loader_load_all(loader *l, dep_err *err) {
     size_t max_bytes = l->space->max_bytes ? l->space->max_bytes : SEARCH_BYTES_MAX;
     l->left = max_bytes;
     if (!l->candidates.n) return DEP_OK;
-    if (l->old) recognize(l);
     TRY(load_ahead(l, err));
     if (crew_stopped(l->crew)) l->stop.said = true;
     TRY(load_shares(l, max_bytes / l->space->n_sources, err));

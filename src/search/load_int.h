@@ -32,7 +32,6 @@ typedef struct {
     fetched *fetched;          // by candidate
     walk_exclude **excludes;   // of each source
     crew *crew;
-    size_t threads; // that are worth it
     fetch_rules rules;
     fetcher *fetchers; // by worker; the first is the caller's own
     pthread_mutex_t judging;
@@ -65,8 +64,8 @@ typedef struct {
                                      size_t n_only, corpus_data **ret, dep_err *err);
 
 void loader_gather(loader *l, walk_file *files, size_t n);
-// How many threads are worth reading the candidates; 0 is as good as 1. A guess: of few files some sizes are
-// asked for. l->rules must be known.
+// How many threads are worth reading the candidates that are not known; 0 is as good as 1. A guess: of few
+// files some sizes are asked for. l->rules must be there.
 size_t load_threads(const loader *l);
 // Before anything is read. crew: NULL, or the threads that do it. Ends with l->scratch.
 [[nodiscard]] dep_status loader_begin(loader *l, crew *crew, dep_err *err);

@@ -30,11 +30,13 @@ static void test_search_load__few_large_files_are_worth_several_threads(void **s
     assert_int_equal(threads_for(f, 0, 100), 0);
     assert_int_equal(threads_for(f, 1, 100 * MIB), 0);
     assert_int_equal(threads_for(f, 2, MIB), 2);
+    assert_int_equal(threads_for(f, 2, MIB - 1), 1);
     assert_int_equal(threads_for(f, 3, MIB / 2), 1);
-    // No more of a file counts than is read of it.
-    assert_int_equal(threads_for(f, 2, 100 * MIB), 32);
-    // Of more files some are asked about.
-    assert_int_equal(threads_for(f, 20, MIB), 21);
+    // Of more files some are asked about. Each thread may hold some of them: four at most.
+    assert_int_equal(threads_for(f, 20, MIB / 8), 2);
+    assert_int_equal(threads_for(f, 3, MIB), 3);
+    assert_int_equal(threads_for(f, 4, MIB), 4);
+    assert_int_equal(threads_for(f, 5, MIB), 4);
 }
 
 static void test_search_load__many_small_files_are_worth_some(void **state) {
@@ -42,6 +44,24 @@ static void test_search_load__many_small_files_are_worth_some(void **state) {
     assert_int_equal(threads_for(f, 63, 100), 0);
     assert_int_equal(threads_for(f, 64, 100), 1);
     assert_int_equal(threads_for(f, 128, 100), 2);
+    assert_int_equal(threads_for(f, 64 * 5, 100), 5);
+}
+
+static void test_search_load__what_is_known_is_not_read(void **state) {
+    dir_fixture *f = *state;
+    search_space space = {.root = f->dir};
+    loader l = {.space = &space};
+    static const corpus_track track;
+    l.rules.max_file = 16 * MIB;
+    // Of those the walk has told how large they are: nothing is asked.
+    for (int i = 0; i < 200; i++) {
+        candidate c = {.path = S("nowhere.md"), .sig = {.ino = 1, .size = 8 << 20}};
+        c.known = i % 100 ? &track : NULL;
+        vec_push(f->a, &l.candidates, c);
+    }
+    assert_int_equal(load_threads(&l), 4);
+    l.candidates.p[0].known = &track;
+    assert_int_equal(load_threads(&l), 0);
 }
 
 static void test_search_load__what_is_no_file_any_more_has_no_size(void **state) {
@@ -60,6 +80,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(few_large_files_are_worth_several_threads),
         TEST(many_small_files_are_worth_some),
+        TEST(what_is_known_is_not_read),
         TEST(what_is_no_file_any_more_has_no_size),
     };
     return cmocka_run_group_tests_name("search_load", tests, NULL, NULL);
