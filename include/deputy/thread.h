@@ -15,8 +15,8 @@
 // behind the caller, and move it only milliseconds later.
 [[nodiscard]] int thread_start_beside(pthread_t *ret, void *(*run)(void *ctx), void *ctx);
 
-// How many processors the caller may run on, at least one: a container or taskset may leave it fewer than the
-// machine has.
+// How many processors the caller may run on, at least one: a set of them may be all that taskset or a
+// container leaves it. A share of their time is not seen.
 size_t thread_processors(void);
 // The processors other than the one that the caller is on. False: there are none, or that cannot be told.
 bool thread_others(cpu_set_t *ret);

@@ -120,7 +120,7 @@ static const cli_verb table[] = {
     {"trust", "", "show what this workspace holds and was not accepted, and ask",
      "Without a terminal it shows, changes nothing and exits 3.", trust_opts, 0, 0, VERB_JSON, verb_trust},
     {"search", "[QUERY]", "search the manuals: ranked path:line hits",
-     "A line matches when it has one of the words; \"words in quotes\" are one.\n"
+     "Lines with any of the words, or another form of one; \"words in quotes\" are one.\n"
      "Exit 0 when something matches, 1 when nothing does, 2 for wrong usage, 4 when nothing can be read.",
      search_opts, 0, -1, VERB_JSON, verb_search},
     {"run", "NAME TASK|-", "delegate a task and print the report",

@@ -1,4 +1,4 @@
-// ahead: reads what a loader will want, on all threads of a crew, before it puts it together in order.
+// ahead: reads what a loader will want, on the threads of a crew, before it puts it together in order.
 // Whoever is free takes the next candidates. Near the end of a source's budget nothing is read ahead: there
 // it is the order that decides what fits.
 #include "search/load_int.h"

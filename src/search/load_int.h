@@ -78,6 +78,6 @@ size_t load_threads(const loader *l);
 [[nodiscard]] dep_status loader_show(loader *l, fetcher *x, size_t from, size_t to, dep_err *err);
 
 // --- ahead.c ---
-// Reads candidates on all threads of the crew, as long as they surely fit the budget: what is left over is
+// Reads candidates on the threads of the crew, as long as they surely fit the budget: what is left over is
 // FETCH_NOT_YET.
 [[nodiscard]] dep_status load_ahead(loader *l, dep_err *err);

@@ -96,7 +96,7 @@ typedef struct {
     double bound;            // none of its lines is worth more
 } tally_file;
 
-// Apart, so that what was written last is read as it was written.
+// What no term of `has` has is 0. Apart, so that what was written last is read as it was written.
 typedef struct {
     tally_set has; // terms that have any
     uint32_t body[RANK_TERMS_MAX], heads[RANK_TERMS_MAX];

@@ -1,5 +1,5 @@
 // scan: the lines that hold a term, all terms in one pass over the resident folded text. Files that lie one
-// after the other in memory are one text to the kernel. For each term the kernel looks for the three bytes of
+// after the other in memory are one text to the kernel. For each term the kernel looks for the few bytes of
 // it that are rarest in the corpus; a place that it finds is compared, put into its line and counted there.
 // Which lines match and what is counted is defined by the scanner of the tests; this one gives the same.
 #include "search/scanner_int.h"
@@ -18,7 +18,7 @@ enum {
 
 // --- Windows ---
 
-// How often a pair of bytes stands in the corpus, and those that the kernels take for it.
+// How often a pair of bytes stands in the corpus, and those that the widest kernel takes for it.
 static size_t often(const search_corpus *c, const unsigned char *w) {
     enum : size_t { SAMPLED = 8 }; // a part of the text was counted
     size_t sum = 0;
@@ -122,9 +122,8 @@ static void fill_tables(scanner *s, const term_list *terms) {
         s->first[b + 1] = (uint16_t)(terms->n * (b + 1) / SCAN_BUCKETS);
         for (size_t i = s->first[b]; i < s->first[b + 1]; i++) {
             str stem = s->needles[i].t->stem;
-            if (pairs && terms->n <= SCAN_PAIRS) {
+            if (pairs && terms->n <= SCAN_PAIRS)
                 memcpy(s->tables.pair[s->tables.n_pairs++], stem.p + s->needles[i].window, 2);
-            }
             for (int k = 0; k < SCAN_WINDOW; k++) {
                 size_t at = s->needles[i].window + (size_t)k;
                 if (at < stem.n && (k < 2 || !pairs)) {

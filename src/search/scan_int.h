@@ -18,7 +18,7 @@ typedef struct {
     uint8_t admits[SCAN_WINDOW][256]; // byte → buckets
     uint8_t low[SCAN_WINDOW][16];     // the same by the lower halves of bytes: lets more through
     bool pairs;                       // what is behind the second place admits everything: no need to look
-    // Up to so many pairs are compared faster than looked up; 0: there are more.
+    // Up to so many pairs are compared faster than looked up; 0: there are more, or they are not rare.
     uint8_t pair[SCAN_PAIRS][2], n_pairs;
 } scan_tables;
 

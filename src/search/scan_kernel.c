@@ -28,6 +28,10 @@ static void bounds(const char *p, size_t from, size_t at, size_t *start, size_t 
 #if defined(__x86_64__)
 #include <cpuid.h>
 
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+
 // What a vector takes for a window is looked up byte by byte, without a branch. Each bit of mask is a byte of
 // p, at base and after it.
 static inline void take(const scan_tables *t, const char *p, size_t base, uint64_t mask, int window,
@@ -80,11 +84,16 @@ __attribute__((target("ssse3"))) static size_t with_ssse3(const scan_tables *t, 
 #undef HALF
 #undef LOAD
 
-// In one instruction, and in one part: a compiler that is told of no certain processor does neither.
-__attribute__((target("avx2"))) static inline __m256i lower_halves(const char *p, __m256i half) {
+// In one instruction, and in one part: a compiler that is told of no certain processor does neither. A
+// sanitizer sees only what it does itself.
+BYTES_AVX2 static inline __m256i lower_halves(const char *p, __m256i half) {
+#if __has_feature(address_sanitizer)
+    return _mm256_and_si256(bytes_load(p), half);
+#else
     __m256i r;
     __asm__("vpand %1, %2, %0" : "=x"(r) : "m"(*(const __m256i_u *)p), "x"(half));
     return r;
+#endif
 }
 
 #define HALF(at, k) _mm256_shuffle_epi8(low[k], lower_halves(p + (at) + (k), half))
