@@ -115,8 +115,10 @@ static void add(reader *r, int level, uint32_t first, uint32_t last, const char 
     for (int k = level + 1; k <= HEADING_LEVELS; k++) r->open[k] = 0;
 }
 
+// Of a rule that fills the whole file nobody asks meanwhile whether to stop: it takes a millisecond.
 static size_t count_same(str s, size_t i, char c) {
     size_t n = 0;
+    while (s.n - i - n >= BYTES && bytes_equal(s.p + i + n, c) == UINT64_MAX) n += BYTES;
     while (i + n < s.n && s.p[i + n] == c) n++;
     return n;
 }

@@ -227,6 +227,23 @@ static void test_search_headings__openings_without_an_end_take_no_time(void **st
     }
 }
 
+// A rule is looked at 64 bytes at a time.
+static void test_search_headings__rules_of_any_length(void **state) {
+    arena *a = *state;
+    for (size_t n = 2; n < 200; n++) {
+        buf b = buf_new(a, 0);
+        buf_add(&b, S("Title\n"));
+        for (size_t i = 0; i < n; i++) buf_addc(&b, '=');
+        assert_string_equal(outline(a, "a.md", buf_str(&b).p), "1:Title@0-1");
+        for (size_t at = 0; at < n; at++) {
+            char *p = arena_alloc(a, b.n + 1);
+            memcpy(p, b.p, b.n + 1);
+            p[6 + at] = '!';
+            assert_string_equal(outline(a, "a.md", p), "");
+        }
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_search_headings__##name, setup, teardown)
 
 int main(void) {
@@ -239,6 +256,7 @@ int main(void) {
         TEST(the_limit_holds_at_n),
         TEST(hostile_text_stays_within_bounds),
         TEST(so_many_blanks_are_looked_at),
+        TEST(rules_of_any_length),
         TEST(openings_without_an_end_take_no_time),
     };
     return cmocka_run_group_tests_name("search_headings", tests, NULL, NULL);
