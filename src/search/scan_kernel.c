@@ -61,6 +61,22 @@ static inline uint64_t within(uint64_t mask, size_t left) {
     return left < 64 ? mask & (((uint64_t)1 << left) - 1) : mask;
 }
 
+enum { BLOCKS = 64 };
+
+// What was found in up to sixty-four blocks of sixty-four bytes, from base on, a bit for each byte; some: a
+// bit for each block that has any. Returns where to go on: `from`, or the first block that there is no room
+// for.
+static inline size_t take_blocks(const scan_tables *t, const char *p, size_t base, size_t from, size_t to,
+                                 const uint64_t masks[BLOCKS], uint64_t some, int window,
+                                 scan_places_found *places) {
+    for (; some && places->n < SCAN_FOUND; some &= some - 1) {
+        unsigned k = (unsigned)__builtin_ctzll(some);
+        size_t at = base + (size_t)k * 64;
+        take(t, p, at, within(masks[k], to - at), window, places);
+    }
+    return some ? base + (size_t)__builtin_ctzll(some) * 64 : from;
+}
+
 // The lower halves of bytes are looked up by the shuffle that all of these processors have. Halves of four
 // bytes say about as much as two whole bytes, and are had in less time: of UTF-8 and of letters the upper
 // halves say little.
@@ -100,8 +116,8 @@ BYTES_AVX2 static inline __m256i lower_halves(const char *p, __m256i half) {
 #define HALF_ALL(at)                                                                                         \
     _mm256_and_si256(_mm256_and_si256(HALF(at, 0), HALF(at, 1)), _mm256_and_si256(HALF(at, 2), HALF(at, 3)))
 
-// What is found is a bit for each byte, and is looked at after every sixty-four times sixty-four of them: a
-// branch that nobody foresees costs as much as ten blocks that have nothing.
+// What is found is kept as bits, and looked at after so many blocks: a branch that nobody foresees costs as
+// much as ten blocks that have nothing.
 BYTES_AVX2 static size_t look_halves_up(const scan_tables *t, const char *p, size_t from, size_t to,
                                         scan_places_found *places) {
     const __m256i half = _mm256_set1_epi8(15), zero = _mm256_setzero_si256();
@@ -109,19 +125,14 @@ BYTES_AVX2 static size_t look_halves_up(const scan_tables *t, const char *p, siz
     for (int k = 0; k < WINDOW_HALVES; k++)
         low[k] = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)t->low[k]));
     while (from < to && places->n < SCAN_FOUND) {
-        uint64_t masks[64], some = 0;
+        uint64_t masks[BLOCKS], some = 0;
         size_t base = from;
-        for (unsigned k = 0; k < 64 && from < to; k++, from += 64) {
+        for (unsigned k = 0; k < BLOCKS && from < to; k++, from += 64) {
             fetch_ahead(p + from);
             masks[k] = ~bytes_equal_vectors(HALF_ALL(from), HALF_ALL(from + 32), zero);
             some |= (uint64_t)(masks[k] != 0) << k;
         }
-        for (; some && places->n < SCAN_FOUND; some &= some - 1) {
-            unsigned k = (unsigned)__builtin_ctzll(some);
-            size_t at = base + (size_t)k * 64;
-            take(t, p, at, within(masks[k], to - at), WINDOW_HALVES, places);
-        }
-        if (some) from = base + (size_t)__builtin_ctzll(some) * 64;
+        from = take_blocks(t, p, base, from, to, masks, some, WINDOW_HALVES, places);
     }
     return from < to ? from : to;
 }
@@ -164,47 +175,77 @@ BYTES_AVX2 static size_t with_avx2(const scan_tables *t, const char *p, size_t f
 // that differ in the other two are taken for each other: a letter for a digit or a sign. In UTF-8 few such
 // places can be.
 #define LOOK(at, k) _mm512_permutexvar_epi8(_mm512_loadu_si512(p + (at)), admitted[k])
-#define LOOK_ALL(at)                                                                                         \
-    (pairs ? _mm512_and_si512(LOOK(at, 0), LOOK((at) + 1, 1))                                                \
-           : _mm512_ternarylogic_epi64(LOOK(at, 0), LOOK((at) + 1, 1), LOOK((at) + 2, 2), 0x80))
+#define LOOK_TWO(at) _mm512_and_si512(LOOK(at, 0), LOOK((at) + 1, 1))
+#define LOOK_THREE(at) _mm512_ternarylogic_epi64(LOOK(at, 0), LOOK((at) + 1, 1), LOOK((at) + 2, 2), 0x80)
 
 #define WIDE __attribute__((target("avx512f,avx512bw,avx512vbmi")))
 
-// A text is run over two vectors at a time, because most have nothing, and from a multiple of 64 bytes on.
-WIDE static inline size_t wide(const scan_tables *t, const char *p, size_t from, size_t to, bool pairs,
-                               scan_places_found *places) {
-    __m512i admitted[WINDOW];
-    for (int k = 0; k < WINDOW; k++) {
-        const uint8_t *all = t->admits[k];
-        __m512i low = _mm512_or_si512(_mm512_loadu_si512(all), _mm512_loadu_si512(all + 64));
-        __m512i high = _mm512_or_si512(_mm512_loadu_si512(all + 128), _mm512_loadu_si512(all + 192));
-        admitted[k] = _mm512_or_si512(low, high);
+WIDE static inline __m512i admitted_by(const uint8_t all[256]) {
+    __m512i low = _mm512_or_si512(_mm512_loadu_si512(all), _mm512_loadu_si512(all + 64));
+    __m512i high = _mm512_or_si512(_mm512_loadu_si512(all + 128), _mm512_loadu_si512(all + 192));
+    return _mm512_or_si512(low, high);
+}
+
+// Up to the next multiple of 64 bytes: vectors that lie across two lines of the cache take twice the time.
+static inline size_t to_aligned(const char *p, size_t from, size_t to) {
+    size_t step = -(uintptr_t)(p + from) % 64;
+    return step < to - from ? step : to - from;
+}
+
+// As halves are looked up, above.
+WIDE static size_t look_three_up(const scan_tables *t, const char *p, size_t from, size_t to,
+                                 scan_places_found *places) {
+    const __m512i admitted[] = {admitted_by(t->admits[0]), admitted_by(t->admits[1]),
+                                admitted_by(t->admits[2])};
+    for (size_t step = to_aligned(p, from, to); from < to && places->n < SCAN_FOUND; step = 0) {
+        uint64_t masks[BLOCKS], some = 0;
+        if (step) {
+            __m512i r = LOOK_THREE(from);
+            take(t, p, from, within(_mm512_test_epi8_mask(r, r), step), WINDOW, places);
+            from += step;
+        }
+        size_t base = from;
+        for (unsigned k = 0; k < BLOCKS && from < to; k++, from += 64) {
+            fetch_ahead(p + from);
+            __m512i r = LOOK_THREE(from);
+            masks[k] = _mm512_test_epi8_mask(r, r);
+            some |= (uint64_t)(masks[k] != 0) << k;
+        }
+        from = take_blocks(t, p, base, from, to, masks, some, WINDOW, places);
     }
+    return from < to ? from : to;
+}
+
+// Pairs are rare: hardly a block has one.
+WIDE static size_t look_two_up(const scan_tables *t, const char *p, size_t from, size_t to,
+                               scan_places_found *places) {
+    const __m512i admitted[] = {admitted_by(t->admits[0]), admitted_by(t->admits[1])};
     for (size_t step; from < to && places->n < SCAN_FOUND; from += step) {
-        size_t unaligned = (uintptr_t)(p + from) % 64, left = to - from;
-        step = 64 - unaligned;
-        if (!unaligned && left >= 128) {
+        size_t left = to - from;
+        step = to_aligned(p, from, to);
+        if (!step && left >= 128) {
             step = 128;
             fetch_ahead(p + from);
             fetch_ahead(p + from + 64);
-            __m512i r = LOOK_ALL(from), next = LOOK_ALL(from + 64), both = _mm512_or_si512(r, next);
+            __m512i r = LOOK_TWO(from), next = LOOK_TWO(from + 64), both = _mm512_or_si512(r, next);
             if (_mm512_test_epi8_mask(both, both) == 0) continue;
             take(t, p, from, _mm512_test_epi8_mask(r, r), WINDOW, places);
             take(t, p, from + 64, _mm512_test_epi8_mask(next, next), WINDOW, places);
             continue;
         }
-        __m512i r = LOOK_ALL(from);
-        uint64_t mask = within(_mm512_test_epi8_mask(r, r), left < step ? left : step);
-        take(t, p, from, mask, WINDOW, places);
+        if (!step) step = left < 64 ? left : 64;
+        __m512i r = LOOK_TWO(from);
+        take(t, p, from, within(_mm512_test_epi8_mask(r, r), step), WINDOW, places);
     }
     return from < to ? from : to;
 }
 
 WIDE static size_t with_avx512(const scan_tables *t, const char *p, size_t from, size_t to,
                                scan_places_found *places) {
-    return t->pairs ? wide(t, p, from, to, true, places) : wide(t, p, from, to, false, places);
+    return t->pairs ? look_two_up(t, p, from, to, places) : look_three_up(t, p, from, to, places);
 }
-#undef LOOK_ALL
+#undef LOOK_THREE
+#undef LOOK_TWO
 #undef LOOK
 
 // Two vectors before the place, and two from it on, tell most lines: which of the two is no branch.

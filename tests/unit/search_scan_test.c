@@ -362,6 +362,64 @@ static void test_search_scan__places_without_number_are_all_found(void **state) 
     }
 }
 
+static void admit(scan_tables *t, int place, unsigned byte, uint8_t buckets) {
+    t->admits[place][byte] |= buckets;
+    t->low[place][byte & 15] |= buckets;
+}
+
+// Some windows of two to four bytes, or one or two rare pairs, as scan.c makes them.
+static void random_tables(rng *r, scan_tables *t, uint32_t letters) {
+    unsigned windows = 1 + next(r, SCAN_BUCKETS);
+    *t = (scan_tables){.pairs = next(r, 2)};
+    if (t->pairs && windows <= SCAN_PAIRS) t->n_pairs = (uint8_t)windows;
+    for (unsigned b = 0; b < windows; b++) {
+        unsigned n = t->pairs ? 2 : 2 + next(r, 3);
+        for (unsigned k = 0; k < SCAN_WINDOW; k++) {
+            unsigned byte = 'a' + next(r, letters) + (next(r, 5) ? 0 : 128);
+            if (k < 2 && t->n_pairs) t->pair[b][k] = (uint8_t)byte;
+            for (unsigned c = 0; c < 256; c++)
+                if (c == byte || k >= n) admit(t, (int)k, c, (uint8_t)(1u << b));
+        }
+    }
+}
+
+// Each place that the tables admit, once and in order, from wherever to wherever a kernel goes.
+static void test_search_scan__kernels_find_what_the_tables_admit(void **state) {
+    (void)state;
+    enum { N = 20000 };
+    static unsigned char text[N + SCAN_AHEAD];
+    rng r = {0xA0761D6478BD642Fu};
+    size_t found = 0, stopped = 0;
+    for (int round = 0; round < 300; round++) {
+        scan_tables t;
+        uint32_t letters = 2 + next(&r, round % 3 ? 30 : 2);
+        random_tables(&r, &t, letters);
+        for (size_t i = 0; i < sizeof text; i++)
+            text[i] = (unsigned char)('a' + next(&r, letters) + (next(&r, 7) ? 0 : 128));
+        for (int v = 0; v < SCAN_VARIANTS; v++) {
+            const scan_ops *ops = scan_ops_of((scan_variant)v);
+            for (size_t at = next(&r, 200), to, end; ops && at < N; at = end) {
+                scan_places_found places = {0};
+                to = next(&r, 3) ? N : at + 1 + next(&r, (uint32_t)(N - at));
+                end = ops->kernel(&t, (const char *)text, at, to, &places);
+                assert_true(end > at && end <= to && places.n <= SCAN_FOUND_MAX);
+                stopped += end < to;
+                size_t n = 0;
+                for (size_t i = at; i < end; i++) {
+                    uint8_t buckets = UINT8_MAX;
+                    for (uint32_t k = 0; k < ops->window; k++) buckets &= t.admits[k][text[i + k]];
+                    if (!buckets) continue;
+                    assert_true(n < places.n && places.at[n] == i && places.buckets[n] == buckets);
+                    n++;
+                }
+                assert_int_equal(n, places.n);
+                found += n;
+            }
+        }
+    }
+    assert_true(found > 100000 && stopped > 100);
+}
+
 static void test_search_scan__a_line_is_found_from_each_place_in_it(void **state) {
     (void)state;
     enum { N = 2000 };
@@ -484,6 +542,7 @@ int main(void) {
         cmocka_unit_test(test_search_scan__lines_of_stop_words_are_all_counted),
         cmocka_unit_test(test_search_scan__the_best_variant_is_one_that_there_is),
         cmocka_unit_test(test_search_scan__places_without_number_are_all_found),
+        cmocka_unit_test(test_search_scan__kernels_find_what_the_tables_admit),
         cmocka_unit_test(test_search_scan__a_line_is_found_from_each_place_in_it),
         cmocka_unit_test(test_search_scan__lines_and_text_come_back_as_they_were),
         cmocka_unit_test(test_search_scan__headings_are_placed_in_the_folded_text),
