@@ -53,7 +53,7 @@ static inline size_t fetch_size(const fetch_rules *r, const file_sig *sig) {
     return size < r->max_file ? size : r->max_file;
 }
 
-enum { FETCH_FILES = 32 }; // of a batch; one fetcher has two of them open at most
+enum { FETCH_FILES = 32 }; // of a batch at most; one fetcher has two of them open at most
 
 typedef struct {
     int fds[FETCH_FILES];

@@ -197,13 +197,14 @@ WIDE static size_t look_three_up(const scan_tables *t, const char *p, size_t fro
                                  scan_places_found *places) {
     const __m512i admitted[] = {admitted_by(t->admits[0]), admitted_by(t->admits[1]),
                                 admitted_by(t->admits[2])};
-    for (size_t step = to_aligned(p, from, to); from < to && places->n < SCAN_FOUND; step = 0) {
+    if (from < to && places->n < SCAN_FOUND) {
+        size_t step = to_aligned(p, from, to);
+        __m512i r = LOOK_THREE(from);
+        take(t, p, from, within(_mm512_test_epi8_mask(r, r), step), WINDOW, places);
+        from += step;
+    }
+    while (from < to && places->n < SCAN_FOUND) {
         uint64_t masks[BLOCKS], some = 0;
-        if (step) {
-            __m512i r = LOOK_THREE(from);
-            take(t, p, from, within(_mm512_test_epi8_mask(r, r), step), WINDOW, places);
-            from += step;
-        }
         size_t base = from;
         for (unsigned k = 0; k < BLOCKS && from < to; k++, from += 64) {
             fetch_ahead(p + from);

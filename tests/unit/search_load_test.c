@@ -9,11 +9,8 @@ enum : size_t { MIB = (size_t)1 << 20 };
 
 // n files of that many bytes each, of which hardly any is on the disk.
 static size_t threads_for(dir_fixture *f, size_t n, size_t bytes) {
-    static const search_space none = {.root = -1};
-    search_space space = none;
-    loader l = {.space = &space};
-    space.root = f->dir;
-    l.rules.max_file = 16 * MIB;
+    search_space space = {.root = f->dir};
+    loader l = {.space = &space, .rules.max_file = 16 * MIB};
     for (size_t i = 0; i < n; i++) {
         str name = str_fmt(f->a, "%zu-%zu.md", bytes, i);
         int fd = openat(f->dir, str_cz(f->a, name), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
@@ -50,9 +47,8 @@ static void test_search_load__many_small_files_are_worth_some(void **state) {
 static void test_search_load__what_is_known_is_not_read(void **state) {
     dir_fixture *f = *state;
     search_space space = {.root = f->dir};
-    loader l = {.space = &space};
+    loader l = {.space = &space, .rules.max_file = 16 * MIB};
     static const corpus_track track;
-    l.rules.max_file = 16 * MIB;
     // Of those the walk has told how large they are: nothing is asked.
     for (int i = 0; i < 200; i++) {
         candidate c = {.path = S("nowhere.md"), .sig = {.ino = 1, .size = 8 << 20}};
@@ -67,8 +63,7 @@ static void test_search_load__what_is_known_is_not_read(void **state) {
 static void test_search_load__what_is_no_file_any_more_has_no_size(void **state) {
     dir_fixture *f = *state;
     search_space space = {.root = f->dir};
-    loader l = {.space = &space};
-    l.rules.max_file = 16 * MIB;
+    loader l = {.space = &space, .rules.max_file = 16 * MIB};
     assert_int_equal(symlinkat("/etc", f->dir, "link.md"), 0);
     vec_push(f->a, &l.candidates, (candidate){.path = S("gone.md")});
     vec_push(f->a, &l.candidates, (candidate){.path = S("link.md")});

@@ -335,16 +335,18 @@ static void test_search_scan__the_best_variant_is_one_that_there_is(void **state
     assert_null(scan_ops_of(SCAN_VARIANTS));
 }
 
+static void admit(scan_tables *t, int place, unsigned byte, uint8_t buckets) {
+    t->admits[place][byte] |= buckets;
+    t->low[place][byte & 15] |= buckets;
+}
+
 // A kernel may stop for want of room at any byte; where it goes on, nothing is lost and nothing comes twice.
 static void test_search_scan__places_without_number_are_all_found(void **state) {
     (void)state;
     enum { N = 5000 };
     static char text[N + SCAN_AHEAD];
     scan_tables t = {0};
-    for (int k = 0; k < SCAN_WINDOW; k++) {
-        t.admits[k]['a'] = 1;
-        t.low[k]['a' & 15] = 1;
-    }
+    for (int k = 0; k < SCAN_WINDOW; k++) admit(&t, k, 'a', 1);
     for (int v = 0; v < SCAN_VARIANTS; v++) {
         if (!scan_ops_of((scan_variant)v)) continue;
         scan_kernel *k = scan_ops_of((scan_variant)v)->kernel;
@@ -360,11 +362,6 @@ static void test_search_scan__places_without_number_are_all_found(void **state) 
             assert_int_equal(seen, n);
         }
     }
-}
-
-static void admit(scan_tables *t, int place, unsigned byte, uint8_t buckets) {
-    t->admits[place][byte] |= buckets;
-    t->low[place][byte & 15] |= buckets;
 }
 
 // Some windows of two to four bytes, or one or two rare pairs, as scan.c makes them.
